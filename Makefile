@@ -14,16 +14,16 @@ OPENBLAS_NUM_THREADS ?= 1
 OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS OMP_NUM_THREADS
 
-.PHONY: demo test plain browser test-all fuzz lint docs dist clean
+.PHONY: demo test plain browser test-all fuzz lint size docs dist clean
 
 $(USABLE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
-	$(PIP) --editable ".[compare,control,tables,view,video]"
+	$(PIP) --editable ".[compare,tables,view,video]"
 	@touch $(USABLE)
 
 $(READY): $(USABLE)
-	$(PIP) --editable ".[compare,control,tables,view,video,dds,foxglove,lerobot,learn,policies,cluster,studies,identify,test,lint,docs]"
+	$(PIP) --editable ".[compare,tables,view,video,dds,foxglove,lerobot,learn,policies,cluster,studies,identify,test,lint,docs]"
 	$(PIP) --no-deps example-robot-data
 	$(PIP) --no-deps moviepy proglog decorator python-dotenv
 	@touch $(READY)
@@ -31,10 +31,15 @@ $(READY): $(USABLE)
 demo: $(USABLE)
 	$(BIN)/footfall demo --out out/demo
 
+# every Python file of the repository, cells of notebooks included
 lint: $(READY)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# lines, files and public names of every package; AGAINST=COMMIT also shows the change
+size:
+	@$(PYTHON) tools/size.py $(if $(AGAINST),--against $(AGAINST))
 
 # the type checker and then the browser, which mostly wait or keep one core, beside the plain tests: any of them fails it
 test: $(READY)

@@ -78,12 +78,12 @@ def replay_of_the_learned_trot(app, error):
     if error is not None or app.builder.name != "html":
         return
     import footfall as ff
-    from footfall.view.replay import Replay, replay_page
+    from footfall.view.replay import ReplayPage, replay_page
 
     walker = ff.control.Policy.load("mini_cheetah")
     rec = ff.Simulation(ff.load("mini_cheetah"), walker, command=ff.Command(forward=0.4)).run(6.0)
     with open(app.outdir / "learned-trot.html", "w") as file:
-        file.write(replay_page(Replay("a learned trot at 0.4 m/s", {"learned": rec})))
+        file.write(replay_page(ReplayPage("a learned trot at 0.4 m/s", {"learned": rec})))
 
 
 def setup(app):

@@ -17,11 +17,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import footfall as ff
-from footfall.contact.terrain import named
 from footfall.analysis.estimation_error import EstimationErrors, estimation_errors
-from footfall.hardware.sensor_faults import Fault
-from footfall.hardware.sensors import Reading, Sensors
-from footfall.simulate.standing import standing_start
+from footfall.contact.terrain import named
+from footfall.sensing.sensor_faults import Fault
+from footfall.sensing.sensors import Reading, Sensors
+from footfall.sim.start import standing_start
 
 HERE = Path(__file__).parent
 MEASURED = HERE / "measured" / "estimation.json"
@@ -39,16 +39,24 @@ def scaled(factor: float, seed: int) -> Sensors:
 
 
 def broken(sensor: str, kind: str, duration: float = np.inf, value: float = 0.0, axes=None) -> Sensors:
-    return dataclasses.replace(Sensors.realistic(3), faults=(Fault(sensor, kind, 2.0, duration, value, axes),))
+    return dataclasses.replace(
+        Sensors.realistic(3),
+        faults=(Fault(sensor=sensor, kind=kind, start=2.0, duration=duration, value=value, axes=axes),),
+    )
 
 
 def told_of(name: str) -> ff.control.Estimator:
     """An estimator that is told of its sensors' noise, if it is more than the usual, and of ground that is level."""
     factor = 2.0 if name == "noise x2" else 1.0
     return ff.control.Estimator(
-        gyro=0.005 * factor, acceleration=0.1 * factor, encoder=1e-3 * factor, gyro_bias=0.01 * factor,
-        acceleration_bias=0.1 * factor, gyro_disagreement=0.08 * factor, level=0.002 if "level" in name else None,
-    )  # fmt: skip
+        gyro=0.005 * factor,
+        acceleration=0.1 * factor,
+        encoder=1e-3 * factor,
+        gyro_bias=0.01 * factor,
+        acceleration_bias=0.1 * factor,
+        gyro_disagreement=0.08 * factor,
+        level=0.002 if "level" in name else None,
+    )
 
 
 CASES = {  # name: (ground, seconds, sensors)
@@ -118,9 +126,10 @@ def bands(errors: EstimationErrors, path: Path, log: list, title: str) -> None:
 FIGURES = {
     "rough 1": ("estimation_rough.png", "Estimate less truth, 30 s over rough ground (3 cm): error and 3 sigma"),
     "gyro biased by 0.2 rad/s": (
-        "estimation_gyro_bias.png", "A gyro that lies by 0.2 rad/s from 2 s on (dashed: flagged): error and 3 sigma",
+        "estimation_gyro_bias.png",
+        "A gyro that lies by 0.2 rad/s from 2 s on (dashed: flagged): error and 3 sigma",
     ),
-}  # fmt: skip
+}
 
 
 def main(names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The API as plain Markdown that is readable in a clone: one page a room, from signatures and docstrings.
+"""The API as plain Markdown that is readable in a clone: one page a package, from signatures and docstrings.
 
 python docs/generate_reference.py
 """
@@ -15,14 +15,19 @@ from pathlib import Path
 import footfall as ff
 
 FOLDER = Path(__file__).parent / "reference"
-ROOMS = tuple(name for name in ff.__all__ if inspect.ismodule(getattr(ff, name)))
+PACKAGES = tuple(name for name in ff.__all__ if inspect.ismodule(getattr(ff, name)))
+BESIDE = ("nptrace", "nptrace.solve", "footfall_lab.verify")  # packages beside the front page
 _OBJECT = re.compile(r" at 0x[0-9a-f]+")
 
 
-def page(room: str) -> str:
-    """The page of one room: every public name with its signature and what it says of itself."""
-    module = import_module(f"footfall.{room}")
-    parts = [f"# ff.{room}", _words(module), "Made from the source by `python docs/generate_reference.py`."]
+def page(package: str) -> str:
+    """The page of one package: every public name with its signature and what it says of itself."""
+    module = import_module(package if package in BESIDE else f"footfall.{package}")
+    parts = [
+        f"# {package if package in BESIDE else f'ff.{package}'}",
+        _words(module),
+        "Made from the source by `python docs/generate_reference.py`.",
+    ]
     for name in sorted(module.__all__):
         parts += _entry(name, getattr(module, name), "##")
     return "\n\n".join(part for part in parts if part).rstrip() + "\n"
@@ -31,23 +36,23 @@ def page(room: str) -> str:
 def front() -> str:
     """The page of what is reached by one dot."""
     parts = ["# ff", "Made from the source by `python docs/generate_reference.py`."]
-    for name in sorted(set(ff.__all__) - set(ROOMS)):
+    for name in sorted(set(ff.__all__) - set(PACKAGES)):
         parts += _entry(name, getattr(ff, name), "##")
-    links = ", ".join(f"[ff.{room}]({room}.md)" for room in ROOMS)
+    links = ", ".join(f"[ff.{package}]({package}.md)" for package in PACKAGES)
     return "\n\n".join([parts[0], f"Rooms: {links}.", *parts[1:]]).rstrip() + "\n"
 
 
 def pages() -> dict[str, str]:
     """All pages by their file's name."""
-    return {"front.md": front(), **{f"{room}.md": page(room) for room in ROOMS}}
+    return {"front.md": front(), **{f"{package}.md": page(package) for package in (*PACKAGES, *BESIDE)}}
 
 
-def room_list() -> str:
-    """What each room holds, for the reference's front page."""
+def package_list() -> str:
+    """What each package holds, for the reference's front page."""
     lines = []
-    for room in ROOMS:
-        names = ", ".join(f"`{name}`" for name in sorted(import_module(f"footfall.{room}").__all__))
-        lines.append(textwrap.fill(f"- `ff.{room}`: {names}", 120, subsequent_indent="  ", break_on_hyphens=False))
+    for package in PACKAGES:
+        names = ", ".join(f"`{name}`" for name in sorted(import_module(f"footfall.{package}").__all__))
+        lines.append(textwrap.fill(f"- `ff.{package}`: {names}", 120, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(lines) + "\n"
 
 
@@ -132,5 +137,5 @@ if __name__ == "__main__":
         (FOLDER / file).write_text(text)
     front_page = FOLDER.parent / "api.md"
     before, rest = front_page.read_text().split("- `ff.analysis`: ", 1)
-    front_page.write_text(before + room_list() + "\n" + rest.split("\n\n", 1)[1])
+    front_page.write_text(before + package_list() + "\n" + rest.split("\n\n", 1)[1])
     print(f"wrote {len(pages())} pages to docs/reference")

@@ -3,7 +3,7 @@
     footfall reproduce all --out reports
     python docs/generate_verdicts.py reports/results.json
 
-Writes ``src/footfall/experiments/recorded.toml``, ``docs/verdicts.md`` and the sentence of the README.
+Writes ``src/footfall_lab/papers/recorded.toml``, ``docs/verdicts.md`` and the sentence of the README.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from footfall.experiments.claims import asked, sentence, shown, times
-from footfall.experiments.recorded import FILE, read, written
-from footfall.experiments.registered import registration
+from footfall_lab.papers.claims import asked, sentence, shown, times
+from footfall_lab.papers.recorded import FILE, read, written
+from footfall_lab.papers.registered import registration
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
 HEAD = """# Verdicts
 
-<!-- written by docs/generate_verdicts.py; the bounds come from src/footfall/experiments/registered.toml -->
+<!-- written by docs/generate_verdicts.py; the bounds come from src/footfall_lab/papers/registered.toml -->
 
 {sentence} This page is what `footfall reproduce all` said when it was last recorded; the command fails when a verdict
 changes.
@@ -37,7 +37,7 @@ changes.
 
 ## Bounds
 
-Fixed per kind of quantity before any run, in one file (`experiments/registered.toml`, digest `{digest}`) that also
+Fixed per kind of quantity before any run, in one file (`footfall_lab/papers/registered.toml`, digest `{digest}`) that also
 holds the reading of every word and the set-up of every experiment. It changes only in commits of its own, with the
 reason. Results carry its digest; verdicts that were given by other bounds are refused.
 
@@ -57,7 +57,7 @@ No bound of a claim that had been judged was changed.
 
 A set-up is the paper's own where it prints one, else chosen beforehand; alternatives are shown in the reports, beside
 the verdict and never instead.
-"""
+"""  # noqa: E501
 
 
 def main(results: Path) -> None:
@@ -92,8 +92,10 @@ def page(found: list[dict[str, Any]], said: str) -> str:
 
 def _table(name: str, claims: list[dict[str, Any]], ours: bool) -> str:
     if ours:
-        rows = [f"| {c['claim']} | {_value(c, 'measured')} | {'yes' if c['verdict'] == 'reproduced' else 'no'} |"
-                for c in claims]  # fmt: skip
+        rows = [
+            f"| {c['claim']} | {_value(c, 'measured')} | {'yes' if c['verdict'] == 'reproduced' else 'no'} |"
+            for c in claims
+        ]
         return "\nQuestions of our own:\n\n| question | measured | answer |\n|---|---|---|\n" + "\n".join(rows) + "\n"
     rows = []
     for c in claims:

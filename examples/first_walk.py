@@ -24,7 +24,7 @@ print(f"with another kilogramme its height differs by up to {1e3 * rec.compare(h
 together = rec.plot("trunk", heavy)
 
 # %% On command: a schedule of speeds
-schedule = ff.simulate.Schedule.parse("0: forward=0.3; 1.5: forward=0.3, turn=0.5")
+schedule = ff.sim.Schedule.parse("0: forward=0.3; 1.5: forward=0.3, turn=0.5")
 walk = ff.Simulation(robot, ff.control.Locomotion(), command=schedule).run(3.0)
 print(f"turned by {walk.trunk_euler()[-1, 0]:.1f} rad")
 path = walk.plot("trunk")

@@ -10,7 +10,7 @@ from footfall.analysis import identify
 believed = ff.load("mini_cheetah")
 real = believed.replace({"trunk.mass": 3.3 + 0.5})
 tuned = ff.gait.for_robot(believed, "trot")
-rec = ff.Simulation(real, ff.control.JointPD(tuned.gait, tuned.kp, tuned.kd)).run(2.0)
+rec = ff.Simulation(real, ff.control.JointPD(gait=tuned.gait, kp=tuned.kp, kd=tuned.kd)).run(2.0)
 
 # %% Say what is unknown
 found = identify(rec, prior=believed, parameters=["trunk.mass"])

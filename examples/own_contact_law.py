@@ -7,6 +7,7 @@ A spring and damper with stick-slip friction, checked, compiled and differentiat
 from dataclasses import dataclass
 
 import numpy as np
+
 import footfall as ff
 
 

@@ -5,6 +5,7 @@ Plain NumPy, compiled with the physics: a stand that keeps its trunk level under
 
 # %% Hold the feet where they are, and push back with the trunk's tilt
 import numpy as np
+
 import footfall as ff
 
 robot = ff.load("mini_cheetah")

@@ -5,6 +5,7 @@ The equations of a paper beside each other, and one of its claims measured.
 
 # %% Two formalisms for the same accelerations (`footfall verify mini_cheetah` compares them all)
 import numpy as np
+
 import footfall as ff
 
 robot = ff.load("mini_cheetah")
@@ -28,7 +29,7 @@ print(f"{ff.program(ff.dynamics.forward_dynamics, robot).live_operations} operat
 # %% The claims of five papers, and what of them holds (`footfall reproduce depaula2024` measures them again)
 from collections import Counter
 
-from footfall.experiments import recorded
+from footfall_lab.papers import recorded
 
 for paper, verdicts in recorded.record().verdicts.items():
     print(f"{paper}: " + ", ".join(f"{count} {verdict}" for verdict, count in Counter(verdicts.values()).items()))

@@ -30,7 +30,7 @@ from footfall.dynamics.coordinates import difference
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
+from footfall.sim.simulation import Simulation
 
 CYCLE, CYCLES = 20, 3  # knots of a cycle; cycles of a horizon
 STANDS = 7  # knots that each pair of legs stands; hind legs begin
@@ -39,7 +39,7 @@ _SEARCHES, _CLOSED = 12, 0.02  # at most; a cycle is closed to this [rad, m, rad
 _ITERATIONS, _TOLERANCE = 150, 1e-4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Bound:
     """A gait that was found: one cycle that begins as it ends, and what it took."""
 
@@ -67,7 +67,7 @@ def find_bound(name: str = "mini_cheetah", speed: float = 0.8) -> Bound:
     joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
     low, high = (np.array([getattr(joint, key) for joint in joints]) for key in ("lower", "upper"))
     low, high = np.maximum(low, stand[7:] - 3.0), np.minimum(high, stand[7:] + 3.0)
-    model = KnotModel(robot, 0.95 * torque_bounds(robot), low, high, 0.6, 0.02)
+    model = KnotModel(robot=robot, limits=0.95 * torque_bounds(robot), low=low, high=high, friction=0.6, price=0.02)
     goals = _goals(robot, stand, torque, speed)
     problem = HorizonProblem(model, goals, compiling.compile)
     began, nv, j = time.process_time(), robot.nv, np.arange(robot.nj)
@@ -81,7 +81,9 @@ def find_bound(name: str = "mini_cheetah", speed: float = 0.8) -> Bound:
         if gaps[-1] < _CLOSED:
             break
         start = _back(found.x[CYCLE])
-    return Bound(robot, found, goals, speed, gaps, time.process_time() - began)
+    return Bound(
+        robot=robot, trajectory=found, goals=goals, speed=speed, gaps=gaps, seconds=time.process_time() - began
+    )
 
 
 def _back(x: ndarray) -> ndarray:
@@ -123,8 +125,18 @@ def _goals(robot: Robot, stand: ndarray, torque: ndarray, speed: float) -> Goal:
     pull = np.full((rows, 4), 200.0)
     pull[-1] = 0.0
     return Goal(
-        q, v, W, np.tile(torque, (rows, 1)), effort, places, pull, down, floor, least, np.full(rows, KNOT)
-    )  # fmt: skip
+        q=q,
+        v=v,
+        weights=W,
+        torque=np.tile(torque, (rows, 1)),
+        effort=effort,
+        feet=places,
+        pull=pull,
+        down=down,
+        floor=floor,
+        least=least,
+        interval=np.full(rows, KNOT),
+    )
 
 
 def tracked(bound: Bound, cycles: int) -> Goal:
@@ -153,16 +165,22 @@ def main() -> None:
     """One bound as JSON; its speed [m/s] as an argument."""
     found = find_bound(speed=float(sys.argv[1]) if len(sys.argv) > 1 else 0.8)
     said = {
-        "gaps": found.gaps, "mean speed": found.mean_speed, "flights": found.flights(), "ended": found.trajectory.ended,
-        "processor seconds": found.seconds, "pitch": float(np.ptp(2.0 * found.trajectory.x[:CYCLE, 5])),
+        "gaps": found.gaps,
+        "mean speed": found.mean_speed,
+        "flights": found.flights(),
+        "ended": found.trajectory.ended,
+        "processor seconds": found.seconds,
+        "pitch": float(np.ptp(2.0 * found.trajectory.x[:CYCLE, 5])),
         "height": [float(f(found.trajectory.x[:CYCLE, 2])) for f in (np.min, np.max)],
-    }  # fmt: skip
+    }
     rec = bounds(found)
     off = rec.force[:, :, 2] < 1e-9
     said["tracked"] = {
-        "seconds": float(rec.time[-1]), "mean speed": float(rec.q[-1, 0] / rec.time[-1]),
-        "flights": float(off.all(axis=1).mean()), "lowest": float(rec.q[:, 2].min()),
-    }  # fmt: skip
+        "seconds": float(rec.time[-1]),
+        "mean speed": float(rec.q[-1, 0] / rec.time[-1]),
+        "flights": float(off.all(axis=1).mean()),
+        "lowest": float(rec.q[:, 2].min()),
+    }
     print(json.dumps(said))
 
 

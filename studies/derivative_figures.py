@@ -15,11 +15,11 @@ from footfall.control.joint.joint_pd import Hold
 from footfall.control.optimal.lqr import LqrStand
 from footfall.draw.sketch import Scene
 from footfall.dynamics.coordinates import difference
-from footfall.gravity import weight_of
 from footfall.robot import library
-from footfall.simulate.pushes import Push
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing_lqr import lqr_stand
+from footfall.sim.pushes import Push
+from footfall.sim.simulation import Simulation
+from footfall.sim.standing_lqr import lqr_stand
+from footfall.spatial.gravity import weight_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,9 @@ def as_stiff_pd(stand: LqrStand) -> Hold:
 def pushed(controller: Any, start: ndarray, force: tuple[float, float, float], name: str) -> tuple[ndarray, ndarray]:
     """(time, deviation from the stand) under a push; one row if it fell."""
     robot = library.load(name)
-    sim = Simulation(robot, controller, start=(start, np.zeros(robot.nv)), pushes=[Push(_AT, _FOR, force)])
+    sim = Simulation(
+        robot, controller, start=(start, np.zeros(robot.nv)), pushes=[Push(start=_AT, duration=_FOR, force=force)]
+    )
     rec = sim.run(2.0)
     away = np.array([difference(robot, start, q) for q in rec.q])
     return (rec.time, away) if sim.stopped is None else (rec.time[:1], away[:1])
@@ -71,9 +73,10 @@ def lqr_figure(name: str = "mini_cheetah") -> tuple[Figure, dict[str, Any]]:
         most = [largest_push(controller, stand.q, along, name) for along in directions.values()]
         axes[2].bar(np.arange(len(most)) + shift, most, 0.36, color=colour, label=label)
         numbers[label] = {
-            "roll_deg": float(np.degrees(np.abs(away[:, 0]).max())), "shift_mm": float(1e3 * np.abs(away[:, 4]).max()),
+            "roll_deg": float(np.degrees(np.abs(away[:, 0]).max())),
+            "shift_mm": float(1e3 * np.abs(away[:, 4]).max()),
             "largest": dict(zip(directions, most)),
-        }  # fmt: skip
+        }
     for ax, label in ((axes[0], "roll [deg]"), (axes[1], "sideways shift of the trunk [mm]")):
         ax.axvspan(_AT, _AT + _FOR, color="#eeeeee", zorder=0)
         ax.set(xlabel="time [s]", ylabel=label, xlim=(0.0, 1.2))
@@ -155,14 +158,16 @@ def make(folder: Path) -> dict[str, Any]:
         rec = jump.replay()
         in_the_air = (rec.force[:, :, 2] < 1e-9).all(axis=1)
         numbers[jump.robot.name] = {
-            "apex_m": float(jump.rise.max()), "iterations": [len(search.costs) - 1 for search in jump.searches],
+            "apex_m": float(jump.rise.max()),
+            "iterations": [len(search.costs) - 1 for search in jump.searches],
             "on": [search.on for search in jump.searches],
             "ended": [search.ended for search in jump.searches],
-            "processor_seconds": jump.seconds, "stays": jump.stays(rec),
+            "processor_seconds": jump.seconds,
+            "stays": jump.stays(rec),
             "flight_s": float(in_the_air.sum() * DT * STEPS),
             "torque_over_limit": float((np.abs(rec.torque) / jump.problem.high).max()),
             "largest_force_of_a_foot_in_weights": float(rec.force[:, :, 2].max() / weight_of(jump.robot.mass)),
-        }  # fmt: skip
+        }
     return numbers
 
 

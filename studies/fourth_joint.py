@@ -16,8 +16,8 @@ from footfall.contact.heightfield import Heightfield
 from footfall.control.joint.joint_pd import JointPD
 from footfall.loading import load
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
 
 ANGLES = (-0.6, -0.4, -0.2, 0.0, 0.2)  # of the foot, negative lowers its toe [rad]; the tuned walk has -0.2
 ROUGH = (0.0, 0.02, 0.04, 0.06, 0.08)  # from the lowest to the highest place [m]

@@ -34,9 +34,12 @@ def draw(front: Front) -> Figure:
         top = max((best.cost for best in front.best if best.holds), default=1.0)
         fastest = max((best.speed for best in front.best if best.holds), default=1.0)
         axis.set(
-            xlabel="forward speed [m/s]", ylabel="cost of transport", ylim=(0.0, 1.6 * top), xlim=(0.0, 1.25 * fastest),
+            xlabel="forward speed [m/s]",
+            ylabel="cost of transport",
+            ylim=(0.0, 1.6 * top),
+            xlim=(0.0, 1.25 * fastest),
             title=f"{front.robot}: gaits of least cost, joint PD, means over friction 0.6, 0.9 and payload 0, 10 %",
-        )  # fmt: skip
+        )
         axis.legend(loc="upper right")
     return figure
 
@@ -72,10 +75,14 @@ def main() -> None:
     asked = parser.parse_args()
     begin = time.perf_counter()
     front = optimise(
-        asked.robot, asked.gaits.split(","), [float(v) for v in asked.speeds.split(",")],
-        generations=asked.generations, population=asked.population, seed=asked.seed,
+        asked.robot,
+        asked.gaits.split(","),
+        [float(v) for v in asked.speeds.split(",")],
+        generations=asked.generations,
+        population=asked.population,
+        seed=asked.seed,
         progress=lambda what, done, of: print(f"{done} of {of}: {what}", flush=True),
-    )  # fmt: skip
+    )
     asked.out.mkdir(parents=True, exist_ok=True)
     draw(front).savefig(asked.out / "gait-front.png")
     found = {"robot": front.robot, "seed": asked.seed, "wall_seconds": time.perf_counter() - begin, "best": rows(front)}

@@ -19,18 +19,17 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.batch_tick import metered_tick, reduced, repeated
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import JointPD
-from footfall.cores import cores
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.pattern import Gait, named
 from footfall.gait.tuned import choices, for_robot
-from footfall.gravity import STANDARD, weight_of
 from footfall.robot.library import load
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Inputs
+from footfall.sim.cores import cores
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, metered_tick, reduced, repeated
+from footfall.spatial.gravity import STANDARD, weight_of
 
 SPEEDS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)  # [m/s]
 GAITS = ("walk", "trot", "pace", "bound")
@@ -70,7 +69,7 @@ class Walked:
         return (self.upright > 0.999) & (np.abs(self.speed / speed - 1.0) < near) & (self.sideways < 0.25)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Best:
     """The best gait found for a speed."""
 
@@ -88,7 +87,7 @@ class Best:
         start = starting(robot or load(self.robot), self.pattern)
         of_gait = {k.rpartition(".")[2]: v for k, v in self.numbers.items() if ".gait." in k}
         gait = start.gait.replace(**of_gait)
-        return JointPD(gait, self.numbers["controller.kp"], self.numbers["controller.kd"], rate)
+        return JointPD(gait=gait, kp=self.numbers["controller.kp"], kd=self.numbers["controller.kd"], rate=rate)
 
 
 class Track:
@@ -166,7 +165,7 @@ def starting(robot: Robot, pattern: str) -> JointPD:
     if known != pattern:
         changes = {"stride": gait.stride, "height": gait.height, "hip_height": gait.hip_height, "knees": gait.knees}
         gait = named(pattern, period=gait.period, depth=gait.depth, ramp=gait.ramp, **changes)
-    return JointPD(gait.replace(duty=float(np.clip(gait.duty, low, high))), tuned.kp, tuned.kd)
+    return JointPD(gait=gait.replace(duty=float(np.clip(gait.duty, low, high))), kp=tuned.kp, kd=tuned.kd)
 
 
 def ranges(robot: Robot, gait: Gait) -> tuple[Range, ...]:
@@ -186,9 +185,15 @@ def ranges(robot: Robot, gait: Gait) -> tuple[Range, ...]:
 
 
 def search(
-    track: Track, speed: float, *, generations: int = 30, population: int = 32, seed: int = 0,
-    begin: dict[str, float] | None = None, seen: Callable[[Walked], None] | None = None,
-) -> Best:  # fmt: skip
+    track: Track,
+    speed: float,
+    *,
+    generations: int = 30,
+    population: int = 32,
+    seed: int = 0,
+    begin: dict[str, float] | None = None,
+    seen: Callable[[Walked], None] | None = None,
+) -> Best:
     """The gait of least cost at a speed [m/s]."""
     if not np.isfinite(speed) or speed <= 0:
         raise InputError(f"a gait is optimised for a positive speed, got {speed}")
@@ -215,9 +220,15 @@ def search(
     final = track.walk(best[None])
     numbers = {path: float(values[0]) for path, values in track.numbers(best[None]).items()}
     return Best(
-        track.robot.name, track.pattern, speed, float(final.speed[0]), float(final.cost[0]), numbers,
-        bool(final.good(speed)[0]), count,
-    )  # fmt: skip
+        robot=track.robot.name,
+        pattern=track.pattern,
+        asked=speed,
+        speed=float(final.speed[0]),
+        cost=float(final.cost[0]),
+        numbers=numbers,
+        holds=bool(final.good(speed)[0]),
+        evaluations=count,
+    )
 
 
 def _get(controller: JointPD, path: str) -> float:
@@ -258,10 +269,16 @@ def undominated(points: Float[ndarray, "n 2"]) -> Float[ndarray, "m 2"]:
 
 
 def optimise(
-    robot: str | Robot = "mini_cheetah", gaits: Iterable[str] = GAITS, speeds: Sequence[float] = SPEEDS, *,
-    generations: int = 30, population: int = 32, seed: int = 0, dt: float = 1e-3,
+    robot: str | Robot = "mini_cheetah",
+    gaits: Iterable[str] = GAITS,
+    speeds: Sequence[float] = SPEEDS,
+    *,
+    generations: int = 30,
+    population: int = 32,
+    seed: int = 0,
+    dt: float = 1e-3,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Front:  # fmt: skip
+) -> Front:
     """Every gait at every speed, each search begun where the one before it ended."""
     machine = load(robot) if isinstance(robot, str) else robot
     names, found, clouds = tuple(gaits), [], {}

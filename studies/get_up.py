@@ -2,7 +2,7 @@
 
 The Mini Cheetah stands stiffly, is pushed over, goes limp and lies where it comes to rest. Which feet, knees and
 corners of the trunk then carry it, and when, nobody says: a horizon of the simulator's own step on soft feet
-(``simulate.contact_horizon``) is asked for the stand alone. The plan's torques and gains are followed in the default
+(``sim.contact_horizon``) is asked for the stand alone. The plan's torques and gains are followed in the default
 simulation, with its hard ground and its joints' friction.
 """
 
@@ -29,10 +29,10 @@ from footfall.control.stand_gains import stand_gains
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.simulate.contact_horizon import ContactHorizon
-from footfall.simulate.pushes import Push
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
+from footfall.sim.contact_horizon import ContactHorizon
+from footfall.sim.pushes import Push
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
 
 KNOT, DURATION = 0.02, 1.2  # [s]
 TOUCHING = "trunk,knees"  # besides the feet
@@ -86,15 +86,13 @@ def get_up(name: str = "mini_cheetah", impulse: float = 15.0, direction: float =
     joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
     low, high = (np.array([getattr(joint, key) for joint in joints]) for key in ("lower", "upper"))
     low, high = np.maximum(low, goals.q[0, 7:] - 3.2), np.minimum(high, goals.q[0, 7:] + 3.2)
-    model = KnotModel(robot, 0.95 * torque_bounds(robot), low, high, price=_PRICE)
+    model = KnotModel(robot=robot, limits=0.95 * torque_bounds(robot), low=low, high=high, price=_PRICE)
     problem = ContactHorizon(model, goals, compiling.compile, touching=body_spheres(robot, TOUCHING))
     began, start = time.process_time(), np.concatenate([fallen, np.zeros(robot.nv)])
     plan = optimise(problem, start, _guess(robot, fallen, goals), _ITERATIONS, _TOLERANCE)
     seconds = time.process_time() - began
     follow = Follow.of(plan, torque_bounds(robot), 0.0, 1.0 / KNOT)
-    sim = Simulation(
-        robot, follow, start=(fallen, np.zeros(robot.nv)), collisions=TOUCHING, stop_on_fall=False
-    )  # fmt: skip
+    sim = Simulation(robot, follow, start=(fallen, np.zeros(robot.nv)), collisions=TOUCHING, stop_on_fall=False)
     return GetUp(robot, fallen, plan, seconds, sim.run(DURATION))
 
 
@@ -122,9 +120,18 @@ def _goals(robot: Robot) -> Goal:
     effort[-1] = 0.0
     none = np.zeros((rows, nf))
     return Goal(
-        np.tile(stand, (rows, 1)), np.tile(rest, (rows, 1)), W, np.zeros((rows, robot.nj)), effort,
-        np.tile(lowest_points(robot, stand), (rows, 1, 1)), none, none, none, none - 1.0, np.full(rows, KNOT),
-    )  # fmt: skip
+        q=np.tile(stand, (rows, 1)),
+        v=np.tile(rest, (rows, 1)),
+        weights=W,
+        torque=np.zeros((rows, robot.nj)),
+        effort=effort,
+        feet=np.tile(lowest_points(robot, stand), (rows, 1, 1)),
+        pull=none,
+        down=none,
+        floor=none,
+        least=none - 1.0,
+        interval=np.full(rows, KNOT),
+    )
 
 
 def main() -> None:
@@ -134,13 +141,17 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "fallen": found.fallen[:7].round(3).tolist(), "iterations": len(found.plan.costs) - 1,
-                "ended": found.plan.ended, "processor seconds": found.seconds, "end": rec.q[-1, :7].round(3).tolist(),
-                "planned end": found.plan.x[-1, :7].round(3).tolist(), "stays": found.stays(),
+                "fallen": found.fallen[:7].round(3).tolist(),
+                "iterations": len(found.plan.costs) - 1,
+                "ended": found.plan.ended,
+                "processor seconds": found.seconds,
+                "end": rec.q[-1, :7].round(3).tolist(),
+                "planned end": found.plan.x[-1, :7].round(3).tolist(),
+                "stays": found.stays(),
                 "loads": found.loads().round(3).tolist(),
             }
         )
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

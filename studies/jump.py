@@ -27,14 +27,14 @@ from footfall.control.optimal.follow import Follow
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.control.stand_gains import stand_gains
-from footfall.gravity import STANDARD
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
-from footfall.simulate.step_problem import Reference, StepProblem
-from footfall.simulate.world import World
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall.sim.step_problem import Reference, StepProblem
+from footfall.sim.world import World
+from footfall.spatial.gravity import STANDARD
 
 DT, STEPS = 1e-3, 5  # physics step [s], steps that a torque is held for
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the weights were chosen on; others scale by their mass
@@ -52,7 +52,7 @@ class Search:
     ended: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Jump:
     """A jump that was found, and what it took."""
 
@@ -76,9 +76,14 @@ class Jump:
         """The jump in ``Simulation`` on its default ground, its torques alone or with its gains."""
         follow = Follow.of(self.trajectory, self.problem.high, self.problem.damping, 1.0 / (DT * STEPS), feedback)
         sim = Simulation(
-            self.robot, follow, contact or Compliant(), dt=DT, pushes=push,
-            start=(self.stand, np.zeros(self.robot.nv)), stop_on_fall=False,
-        )  # fmt: skip
+            self.robot,
+            follow,
+            contact=contact or Compliant(),
+            dt=DT,
+            pushes=push,
+            start=(self.stand, np.zeros(self.robot.nv)),
+            stop_on_fall=False,
+        )
         return sim.run(DURATION)
 
     def stays(self, rec: Recording, seconds: float = 1.0) -> bool:
@@ -107,7 +112,9 @@ def find_jump(
     stand, torque = _settled(robot, Compliant())
     plan = plan_jump(robot, stand, torque, height)
     reference = _reference(robot, stand, torque, height)
-    problem = StepProblem(World(robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS, exact=False)
+    problem = StepProblem(
+        World(robot=robot), reference, DT, STEPS, _DAMPING * robot.mass / _REFERENCE_MASS, exact=False
+    )
     guess, start = plan.finer(round(KNOT / (DT * STEPS))), np.concatenate([stand, np.zeros(robot.nv)])
     x, u, _ = problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)
     problem.quadratic(x, u)  # now all is compiled
@@ -119,7 +126,7 @@ def find_jump(
         Search("scheduled contacts", tuple(before.costs), before.ended),
         Search("the default ground", tuple(found.costs), found.ended),
     )
-    return Jump(robot, problem, stand, found, searches, seconds)
+    return Jump(robot=robot, problem=problem, stand=stand, trajectory=found, searches=searches, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -161,7 +168,7 @@ def jump_onto_box(
 def _settled(robot: Robot, contact: Compliant) -> tuple[ndarray, ndarray]:
     """(q, torques) of the robot at rest."""
     hold = Hold("stand", *stand_gains(robot))
-    sim = Simulation(robot, hold, contact, dt=DT, start=standing_start(robot, hold))
+    sim = Simulation(robot, hold, contact=contact, dt=DT, start=standing_start(robot, hold))
     sim.run(2.0)
     return sim.q, sim.state.motor
 

@@ -20,8 +20,8 @@ from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, optimise
 from footfall.dynamics.coordinates import difference, integrate
-from footfall.gravity import STANDARD
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import STANDARD
 
 KNOT, DURATION, TAKE_OFF, RISE = 0.02, 1.2, 0.40, 0.04  # [s], [s], [s], [m]: the trunk's arc begins so high
 _REFERENCE_MASS = 8.912  # [kg], of the robot that the prices were chosen on
@@ -69,7 +69,7 @@ def plan_jump(
     low, high = (np.array([getattr(joint, key) for joint in joints]) for key in ("lower", "upper"))
     low, high = np.maximum(low, stand[7:] - 3.0), np.minimum(high, stand[7:] + 3.0)
     heavier = robot.mass / _REFERENCE_MASS
-    model = KnotModel(robot, 0.95 * torque_bounds(robot), low, high, 0.6, 0.02)
+    model = KnotModel(robot=robot, limits=0.95 * torque_bounds(robot), low=low, high=high, friction=0.6, price=0.02)
     goals = _goals(robot, stand, torque, min(height, _PLAIN), 0.0, 0.0)
     problem = HorizonProblem(model, goals, compiling.compile)
     began, j, nv = time.process_time(), np.arange(robot.nj), robot.nv
@@ -111,9 +111,18 @@ def _goals(robot: Robot, stand: ndarray, torque: ndarray, height: float, box: fl
     effort[-1], down[-1], least[-1] = 0.0, 0.0, -1.0
     each = np.ones(4)
     return Goal(
-        q, v, _weights(before, flying, after, nv), np.where(flying[:, None], 0.0, torque), effort, places,
-        pull[:, None] * each, down[:, None] * each, floor, least, np.full(rows, KNOT),
-    )  # fmt: skip
+        q=q,
+        v=v,
+        weights=_weights(before, flying, after, nv),
+        torque=np.where(flying[:, None], 0.0, torque),
+        effort=effort,
+        feet=places,
+        pull=pull[:, None] * each,
+        down=down[:, None] * each,
+        floor=floor,
+        least=least,
+        interval=np.full(rows, KNOT),
+    )
 
 
 def _weights(before: ndarray, flying: ndarray, after: ndarray, nv: int) -> ndarray:

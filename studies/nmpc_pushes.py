@@ -15,9 +15,9 @@ import numpy as np
 from footfall.control.interface import Command
 from footfall.control.named import nmpc, on_command
 from footfall.robot import library
-from footfall.simulate.pushes import Push
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
+from footfall.sim.pushes import Push
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
 
 CONTROLLERS = ("nmpc", "mpc", "whole_body")
 DIRECTIONS = (0.0, 90.0, 180.0, 270.0)  # [deg], 0 forward, 90 to the left

@@ -20,16 +20,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.batch.batch import Batch
 from footfall.control.interface import Controller
 from footfall.control.named import ON_COMMAND, on_command
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait
 from footfall.loading import load
 from footfall.robot.model.description import Robot
-from footfall.simulate.runfile import options_of
-from footfall.simulate.runfile import plan as plan_run
-from footfall.simulate.standing import standing_start
+from footfall.sim.batch import Batch
+from footfall.sim.runfile import options_of
+from footfall.sim.runfile import plan as plan_run
+from footfall.sim.start import standing_start
 
 PUSH = 0.1  # [s]
 STEADY = 1.5  # of trotting before the first push, rounded up to whole cycles [s]
@@ -39,7 +39,7 @@ FASTEST = 3.0  # change of speed by the largest push that is tried [m/s]
 CONTROLLERS = ("pd", "mpc", "whole_body")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PushMap:
     """Largest impulses survived [N s], phases first, then directions."""
 
@@ -93,7 +93,15 @@ def push_map(
     largest = FASTEST * robot.mass
     found = _survived(robot, controller, reflexes, angles, parts, largest, 2**halvings, speed)
     has = controller in ON_COMMAND and reflexes is not False
-    return PushMap(robot.name, controller, has, angles, parts, found, largest / 2**halvings)
+    return PushMap(
+        robot=robot.name,
+        controller=controller,
+        reflexes=has,
+        directions=angles,
+        phases=parts,
+        impulse=found,
+        resolution=largest / 2**halvings,
+    )
 
 
 def stands(q: Float[ndarray, "nq"], height: float) -> bool:
@@ -116,9 +124,15 @@ def _trot(robot: Robot, name: str, reflexes: Any, speed: float) -> tuple[Control
 
 
 def _survived(
-    robot: Robot, name: str, reflexes: Any, angles: Sequence[float], phases: Sequence[float], largest: float,
-    steps: int, speed: float,
-) -> Float[ndarray, "phases directions"]:  # fmt: skip
+    robot: Robot,
+    name: str,
+    reflexes: Any,
+    angles: Sequence[float],
+    phases: Sequence[float],
+    largest: float,
+    steps: int,
+    speed: float,
+) -> Float[ndarray, "phases directions"]:
     """All phases, directions and impulses at once, each robot pushed at its own time."""
     controller, start, gait, forward, steady = _trot(robot, name, reflexes, speed)
     impulses = largest * np.arange(1, steps + 1) / steps

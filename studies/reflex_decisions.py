@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
 from footfall.contact.points import trunk_corners
-from footfall.contact.terrain import Steps
+from footfall.contact.steps import Steps
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflexes import NAMES, Reflexes
@@ -27,15 +27,15 @@ from footfall.control.named import schedule
 from footfall.errors import unknown
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.simulate.pushes import Push
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
-from footfall.simulate.together import run_together
+from footfall.sim.pushes import Push
+from footfall.sim.shared_programs import run_batched
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
 
 STANDING = 0.6  # of the standing height
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """A run in which a reflex decides."""
 
@@ -67,36 +67,59 @@ def treads(seed: int, height: float, start: float = 0.3) -> Steps:
 
 CASES: dict[str, Case] = {
     "early_touchdown": Case(
-        "a flight of steps, 120 mm each, upwards", "does not fall", lambda x: Steps.flight(0.12, start=0.6 + x),
-        speed=0.38, seconds=3.4,
+        what="a flight of steps, 120 mm each, upwards",
+        bar="does not fall",
+        ground=lambda x: Steps.flight(0.12, start=0.6 + x),
+        speed=0.38,
+        seconds=3.4,
     ),
     "missed_touchdown": Case(
-        "a flight of steps, 154 mm each, downwards", "does not fall", lambda x: Steps.flight(-0.154, start=0.5 + x)
+        what="a flight of steps, 154 mm each, downwards",
+        bar="does not fall",
+        ground=lambda x: Steps.flight(-0.154, start=0.5 + x),
     ),
-    "slip": Case("friction 0.12, where 0.5 is assumed", "does not fall", lambda x: Plane(0.12), seconds=2.0),
+    "slip": Case(
+        what="friction 0.12, where 0.5 is assumed", bar="does not fall", ground=lambda x: Plane(0.12), seconds=2.0
+    ),
     "stumble": Case(
-        "a flight of steps, 100 mm each, upwards", "does not fall", lambda x: Steps.flight(0.1, start=0.6 + x)
+        what="a flight of steps, 100 mm each, upwards",
+        bar="does not fall",
+        ground=lambda x: Steps.flight(0.1, start=0.6 + x),
     ),
     "sidestep": Case(
-        "10 N s from the side while standing", "does not fall", speed=0.0, force=(0.0, 100.0, 0.0), seconds=1.6
+        what="10 N s from the side while standing", bar="does not fall", speed=0.0, force=(0.0, 100.0, 0.0), seconds=1.6
     ),
     "safe_stop": Case(
-        "30 N s from behind while standing: a fall", "motors work at most 100 J, joints at most 30 rad/s, after 0.4 s",
-        speed=0.0, force=(300.0, 0.0, 0.0), seconds=1.4, falls=True,
+        what="30 N s from behind while standing: a fall",
+        bar="motors work at most 100 J, joints at most 30 rad/s, after 0.4 s",
+        speed=0.0,
+        force=(300.0, 0.0, 0.0),
+        seconds=1.4,
+        falls=True,
     ),
     "slope": Case(
-        "25 degrees downhill", "keeps 0.4 m/s within a tenth", lambda x: Plane.slope(-25.0), options={"friction": 0.7},
+        what="25 degrees downhill",
+        bar="keeps 0.4 m/s within a tenth",
+        ground=lambda x: Plane.slope(-25.0),
+        options={"friction": 0.7},
         keeps_after=1.0,
     ),
     "rough_ground": Case(
-        "treads within 160 mm of height, by feet that clear 20 mm", "does not fall",
-        lambda x: treads(1, 0.16, 0.3 + x), speed=0.38, seconds=3.4, options={"clearance": 0.02},
+        what="treads within 160 mm of height, by feet that clear 20 mm",
+        bar="does not fall",
+        ground=lambda x: treads(1, 0.16, 0.3 + x),
+        speed=0.38,
+        seconds=3.4,
+        options={"clearance": 0.02},
     ),
     "speed_gait": Case(
-        "a walk that is told to go at 1.2 m/s", "keeps 1.2 m/s within a tenth", speed=1.2,
-        options={"gait": schedule("walk")}, keeps_after=1.5,
+        what="a walk that is told to go at 1.2 m/s",
+        bar="keeps 1.2 m/s within a tenth",
+        speed=1.2,
+        options={"gait": schedule("walk")},
+        keeps_after=1.5,
     ),
-}  # fmt: skip
+}
 
 
 Question = tuple[str, bool, int]  # a case, whether its reflex is on, a seed
@@ -111,7 +134,7 @@ def decided(robot: Robot, questions: Sequence[Question]) -> list[Outcome]:
     """Many cases at once: those on one kind of ground are lanes of one batch."""
     simulations = [_simulation(robot, *question) for question in questions]
     heights = [_height(simulation) for simulation in simulations]
-    recordings = run_together(simulations, [CASES[name].seconds for name, _, _ in questions])
+    recordings = run_batched(simulations, [CASES[name].seconds for name, _, _ in questions])
     found = []
     for (name, _, _), simulation, height, recording in zip(questions, simulations, heights, recordings):
         case = CASES[name]
@@ -128,12 +151,18 @@ def _simulation(robot: Robot, name: str, on: bool, seed: int) -> Simulation:
     shift, late, faster = rng.uniform(-1.0, 1.0, 3) * (0.02, 0.03, 0.02) if seed else (0.0, 0.0, 0.0)
     ground = case.ground(float(shift))
     controller = Locomotion(reflexes=Reflexes(speed_gait=name == "speed_gait").replace(**{name: on}), **case.options)
-    pushes = () if case.force is None else (Push(0.2 + float(late), 0.1, case.force),)
+    pushes = () if case.force is None else (Push(start=0.2 + float(late), duration=0.1, force=case.force),)
     command = Command(forward=case.speed * (1.0 + float(faster)))
     return Simulation(
-        robot, controller, ground=ground, start=standing_start(robot, controller, ground), command=command,
-        pushes=pushes, stop_on_fall=not case.falls, touching=trunk_corners(robot) if case.falls else (),
-    )  # fmt: skip
+        robot,
+        controller,
+        ground=ground,
+        start=standing_start(robot, controller, ground),
+        command=command,
+        pushes=pushes,
+        stop_on_fall=not case.falls,
+        touching=trunk_corners(robot) if case.falls else (),
+    )
 
 
 def _kept(case: Case, simulation: Simulation, recording: Recording, height: float) -> tuple[bool, str]:
@@ -172,7 +201,7 @@ def rough_heights(
                 ground, start = treads(seed, float(middle[i, j])), standing_start(robot, controller)
                 walks.append(Simulation(robot, controller, ground=ground, start=start, command=Command(forward=0.4)))
         heights = [_height(walk) for walk in walks]
-        run_together(walks, 3.5)
+        run_batched(walks, 3.5)
         stood = [walk.stopped is None and _height(walk) > STANDING * h for walk, h in zip(walks, heights)]
         low = np.where(np.reshape(stood, low.shape), middle, low)
     return low

@@ -24,45 +24,67 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import footfall as ff
-from footfall.batch.batch_tick import batch_tick
 from footfall.control.interface import Command
 from footfall.control.learned.network import layers_of
 from footfall.control.learned.policy import Policy
 from footfall.learn.lanes import WalkLanes
-from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal, steepness
-from footfall.learn.ppo import Rollout, advantages, value_loss
-from footfall.learn.task import Task, WalkTask
-from footfall.simulate.tick import Inputs, RunState, SimulationModel
-from footfall.trace.face import tree
+from footfall.learn.ppo import (
+    Adam,
+    Normaliser,
+    Rollout,
+    Weights,
+    activation_derivative,
+    advantages,
+    backward,
+    orthogonal,
+    value_loss,
+)
+from footfall.learn.task import Task
+from footfall.learn.walk import WalkTask
+from footfall.sim.tick import Inputs, RunState, SimulationModel, batch_tick
+from nptrace.frontend import tree
 
 
 # -- one tick, and what pulls back through it --------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Ticking:
-    """The constant of a tick that is judged."""
+    """The constant of a tick that is result."""
 
     model: SimulationModel
     task: Task
     digest = None
 
 
-def judged_tick(
-    ticking: Ticking, state: RunState, q: ndarray, v: ndarray, action: ndarray, last: ndarray, inputs: Inputs,
+def step_column(
+    ticking: Ticking,
+    state: RunState,
+    q: ndarray,
+    v: ndarray,
+    action: ndarray,
+    last: ndarray,
+    inputs: Inputs,
     parameters: Mapping[str, Any],
-) -> tuple[ndarray, ndarray, ndarray, Any]:  # fmt: skip
+) -> tuple[ndarray, ndarray, ndarray, Any]:
     """(q, v, observation, reward) after a tick in which a robot acted; ``state`` has all else that it begins with."""
     before = replace(state, q=q, v=v, memory={**state.memory, "action": action, "last": last})
     after = batch_tick(ticking.model.with_parameters(parameters), before, inputs)
-    judged = ticking.task.judged(after, inputs.command, parameters)
-    return after.q, after.v, judged.observation, judged.reward
+    result = ticking.task.evaluate_tick(after, inputs.command, parameters)
+    return after.q, after.v, result.observation, result.reward
 
 
 def pulled(
-    ticking: Ticking, state: RunState, q: ndarray, v: ndarray, action: ndarray, last: ndarray, inputs: Inputs,
-    parameters: Mapping[str, Any], slopes: tuple[ndarray, ndarray, ndarray, Any],
-) -> Any:  # fmt: skip
+    ticking: Ticking,
+    state: RunState,
+    q: ndarray,
+    v: ndarray,
+    action: ndarray,
+    last: ndarray,
+    inputs: Inputs,
+    parameters: Mapping[str, Any],
+    slopes: tuple[ndarray, ndarray, ndarray, Any],
+) -> Any:
     """What a tick gives, weighed by the slopes of something by it: the gradient is the slope by what went in."""
-    given = judged_tick(ticking, state, q, v, action, last, inputs, parameters)
+    given = step_column(ticking, state, q, v, action, last, inputs, parameters)
     return sum(np.sum(slope * x) for slope, x in zip(slopes, given))
 
 
@@ -70,7 +92,7 @@ WRT = ("q", "v", "action", "last")
 
 
 def examples(lanes: WalkLanes) -> tuple[Any, ...]:
-    """Arguments of ``judged_tick`` for one robot."""
+    """Arguments of ``step_column`` for one robot."""
     first, nominal, zero = lanes.batch.first, dict(lanes.episodes.nominal), np.zeros(lanes.robot.nj)
     return first, first.q, first.v, zero, zero, Inputs(Command(), np.zeros(6)), nominal
 
@@ -86,7 +108,7 @@ def pull_back(lanes: WalkLanes, dtype: Any = np.float32, width: int | None = Non
 
 
 # -- the method --------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Constants of a training; those of Xu et al. but for the sizes."""
 
@@ -105,11 +127,11 @@ class Settings:
     longest: float = 10.0  # of the slope of one robot's return by its state; longer ones are shortened
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Window:
     """One tick of the tape: what went in, and what came of it."""
 
-    arguments: tuple[Any, ...]  # of ``judged_tick``
+    arguments: tuple[Any, ...]  # of ``step_column``
     layers: list[ndarray]
     noise: ndarray
     free: ndarray  # whose action is not cut off at its limit
@@ -134,10 +156,12 @@ class SHAC:
         self.critic = orthogonal((seen, *settings.hidden, 1), self.rng, 1.0)
         self.ahead = [(W.copy(), b.copy()) for W, b in self.critic]  # the critic that the actor climbs
         self.log_noise = np.full(acts, np.log(settings.noise), np.float32)
-        self._actor_step = Adam([x for layer in self.actor for x in layer] + [self.log_noise], decay=(0.7, 0.95))
-        self._critic_step = Adam([x for layer in self.critic for x in layer])
+        self._actor_step = Adam(
+            parameters=[x for layer in self.actor for x in layer] + [self.log_noise], decay=(0.7, 0.95)
+        )
+        self._critic_step = Adam(parameters=[x for layer in self.critic for x in layer])
         self.normaliser = Normaliser(seen)
-        self.observation = lanes.show(lanes.look(slice(None)).observation).copy()
+        self.observation = lanes.observe(lanes.look(slice(None)).observation).copy()
         self.normaliser.update(self.observation)
         self._pull = pull_back(lanes)
         self._pool = ThreadPoolExecutor(2)
@@ -157,9 +181,13 @@ class SHAC:
         reward = float(np.mean([tick.reward for tick in tape]))
         falls = self.lanes.task.drive.rate * float(np.mean([tick.fallen for tick in tape]))
         return {
-            "iteration": self.iteration, "samples": self.samples, "seconds": time.process_time() - self.began,
-            "reward": reward, "falls": falls, "noise": float(np.exp(self.log_noise).mean()),
-        }  # fmt: skip
+            "iteration": self.iteration,
+            "samples": self.samples,
+            "seconds": time.process_time() - self.began,
+            "reward": reward,
+            "falls": falls,
+            "noise": float(np.exp(self.log_noise).mean()),
+        }
 
     # -- forwards ----------------------------------------------------------------------------------------------------
     def _forwards(self) -> list[Window]:
@@ -175,18 +203,30 @@ class SHAC:
             q, v, last = state.q, state.v, state.memory["action"].copy()
             done = lanes.tick(action)
             arguments = (state, q, v, action, last, replace(inputs, push=lanes.batch.push.copy()), parameters)
-            frames = done.judged.observation.copy()
+            frames = done.result.observation.copy()
             over, late = done.fallen | done.late, done.late & ~done.fallen
-            reward = np.asarray(done.judged.reward, np.float32)
+            reward = np.asarray(done.result.reward, np.float32)
             free = np.abs(wanted) < 1.0
             final = self.normaliser(frames)
-            tape.append(Window(arguments, layers, noise, free, weight, reward, done.fallen, late, final))
+            tape.append(
+                Window(
+                    arguments=arguments,
+                    layers=layers,
+                    noise=noise,
+                    free=free,
+                    weight=weight,
+                    reward=reward,
+                    fallen=done.fallen,
+                    late=late,
+                    final=final,
+                )
+            )
             weight = np.where(over, 1.0, self.settings.discount * weight).astype(np.float32)
             if over.any():
                 which = np.flatnonzero(over)
                 lanes.begin(which)
                 frames[which] = lanes.look(which).observation
-            self.observation = lanes.show(frames).copy()
+            self.observation = lanes.observe(frames).copy()
         self.normaliser.update(np.stack(raw))
         return tape
 
@@ -249,7 +289,7 @@ class SHAC:
             if tick.late.any():
                 reward[k] += np.where(tick.late, s.discount * layers_of(self.ahead, tick.final)[-1][:, 0], 0.0)
         done = np.stack([tick.fallen | tick.late for tick in tape])
-        rollout = Rollout(seen, seen, seen, seen, reward, value, done)
+        rollout = Rollout(seen=seen, action=seen, likelihood=seen, center=seen, reward=reward, value=value, done=done)
         target = (advantages(rollout, last, s.discount, s.trace) + value).reshape(-1, 1)
         rows = seen.reshape(-1, seen.shape[-1])
         for _ in range(s.epochs):
@@ -265,7 +305,15 @@ class SHAC:
         task, normaliser = self.lanes.task, self.normaliser
         weights = tuple((W.astype(float), b.astype(float)) for W, b in self.actor)
         mean, spread, joints = normaliser.mean.copy(), normaliser.spread, task.robot.joint_names
-        return Policy(task.robot.name, task.drive, mean, spread, weights, "tanh", joints)
+        return Policy(
+            robot=task.robot.name,
+            drive=task.drive,
+            mean=mean,
+            spread=spread,
+            weights=weights,
+            activation="tanh",
+            joints=joints,
+        )
 
 
 # -- the mathematics ---------------------------------------------------------------------------------------------------
@@ -274,7 +322,7 @@ def input_slope(weights: Weights, given: list[ndarray], slope: Float[ndarray, "n
     for k in range(len(weights) - 1, -1, -1):
         slope = slope @ weights[k][0].T
         if k:
-            slope = slope * steepness(given[k], "tanh")
+            slope = slope * activation_derivative(given[k], "tanh")
     return slope
 
 

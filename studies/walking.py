@@ -32,8 +32,8 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot import library
 from footfall.robot.files.urdf_mjcf import load_model
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
 
 ROBOTS = ("mini_cheetah", "go2", "a1")
 COMMANDS = {"forward": Command(forward=0.5), "sideways": Command(sideways=0.2), "turn": Command(turn=0.5)}
@@ -114,7 +114,7 @@ def walk(case: Case, seconds: float = 10.0, controller: Locomotion | None = None
     moving = controller or on_command("whole_body")
     command = COMMANDS[case.command]
     start = _start(robot, moving, ground, command)
-    simulation = Simulation(robot, moving, case.contact, ground, command=command, start=start)
+    simulation = Simulation(robot, moving, contact=case.contact, ground=ground, command=command, start=start)
     recording = simulation.run(seconds)
     settled = min(SETTLED, 0.5 * recording.duration)
     stopped = simulation.stopped.message if simulation.stopped else None

@@ -23,8 +23,12 @@ from made_up_trot import made_up_trot, written_in_chunks
 from third_party_models import THIRD_PARTY, third_party_path, walker
 
 import footfall
-from footfall import compiling, trace
-from footfall.compare.states import States, random_states
+import footfall_go2
+import footfall_lab
+import nptrace
+import nptrace as trace
+from footfall import compiling
+from footfall.dynamics.random_states import States, random_states
 from footfall.errors import MissingExtraError
 from footfall.recording import Recording
 from footfall.robot import Robot, library
@@ -47,9 +51,10 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     only_deals = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
     if settings.get_current_profile_name() == "repeated" and not only_deals:
-        for module in pkgutil.walk_packages(footfall.__path__, "footfall."):
-            with contextlib.suppress(ImportError, MissingExtraError):  # of an extra that is not installed
-                importlib.import_module(module.name)
+        for package in (nptrace, footfall, footfall_go2, footfall_lab):
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                with contextlib.suppress(ImportError, MissingExtraError):  # of an extra that is not installed
+                    importlib.import_module(module.name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import ctypes
 import shutil
 import subprocess
 
-from footfall.trace.targets import cuda
+from nptrace.codegen import cuda
 
 COMPILER = shutil.which("g++")
 EMULATION = """

@@ -6,9 +6,9 @@ import numpy as np
 
 from footfall.control.interface import JointCommand
 from footfall.robot import library
-from footfall.simulate.integrators import integrate_step
-from footfall.simulate.step import State
-from footfall.simulate.world import World
+from footfall.sim.equations_of_motion import State
+from footfall.sim.step import integrate_step
+from footfall.sim.world import World
 
 ROBOT = library.load("mini_cheetah")
 

@@ -53,10 +53,20 @@ def made_up_columns(duration: float = 2.0, dt: float = 1e-3, period: float = 0.5
     friction -= friction[0]
     contact_work = (kinetic + potential) - (kinetic + potential)[0] - work - friction
     return {
-        "time": t, "q": q, "v": v, "command_position": position, "command_torque": np.zeros_like(torque),
-        "torque": torque, "force": force, "contact": contact, "kinetic": kinetic, "potential": potential, "work": work,
-        "contact_work": contact_work, "friction_work": friction,
-    }  # fmt: skip
+        "time": t,
+        "q": q,
+        "v": v,
+        "command_position": position,
+        "command_torque": np.zeros_like(torque),
+        "torque": torque,
+        "force": force,
+        "contact": contact,
+        "kinetic": kinetic,
+        "potential": potential,
+        "work": work,
+        "contact_work": contact_work,
+        "friction_work": friction,
+    }
 
 
 def made_up_trot(duration: float = 2.0, **options) -> Recording:

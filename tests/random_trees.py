@@ -26,11 +26,16 @@ def random_tree(
     if not floating and all(joint.kind == "fixed" for joint in joints):
         floating = True  # else nothing moves
     feet = [
-        Foot(f"foot{k}", f"link{rng.integers(0, bodies)}", 0.2 * rng.normal(size=3), float(rng.uniform(0.0, 0.05)))
+        Foot(
+            name=f"foot{k}",
+            link=f"link{rng.integers(0, bodies)}",
+            position=0.2 * rng.normal(size=3),
+            radius=float(rng.uniform(0.0, 0.05)),
+        )
         for k in range(int(rng.integers(1, 4)))
     ]
     mode = rotors or str(rng.choice(["none", "armature", "exact"]))
-    return Robot(f"random tree of {bodies}", links, joints, feet, floating=floating, rotors=mode)
+    return Robot(name=f"random tree of {bodies}", links=links, joints=joints, feet=feet, floating=floating, rotors=mode)
 
 
 def random_link(rng: np.random.Generator, name: str) -> Link:
@@ -40,7 +45,7 @@ def random_link(rng: np.random.Generator, name: str) -> Link:
     com = masses @ points / masses.sum()
     r = points - com
     tensor = np.einsum("k,k,ij->ij", masses, (r**2).sum(axis=1), np.eye(3)) - np.einsum("k,ki,kj->ij", masses, r, r)
-    return Link(name, float(masses.sum()), com, 0.5 * (tensor + tensor.T))
+    return Link(name=name, mass=float(masses.sum()), com=com, inertia=0.5 * (tensor + tensor.T))
 
 
 def random_rotation(rng: np.random.Generator) -> np.ndarray:
@@ -55,18 +60,28 @@ def _random_joint(rng: np.random.Generator, child: int, parent: int, massless: b
     limited = rng.random() < 0.5
     with_rotor = kind != "fixed" and rng.random() < 0.3
     return Joint(
-        f"joint{child}", kind, f"link{parent}", f"link{child}", origin=0.3 * rng.normal(size=3),
-        rotation=random_rotation(rng) if rng.random() < 0.8 else np.eye(3), axis=axis,
-        lower=-1.0 if limited else -np.inf, upper=1.5 if limited else np.inf,
+        name=f"joint{child}",
+        kind=kind,
+        parent=f"link{parent}",
+        child=f"link{child}",
+        origin=0.3 * rng.normal(size=3),
+        rotation=random_rotation(rng) if rng.random() < 0.8 else np.eye(3),
+        axis=axis,
+        lower=-1.0 if limited else -np.inf,
+        upper=1.5 if limited else np.inf,
         armature=float(rng.uniform(0.01, 0.1)) if massless or rng.random() < 0.4 else 0.0,
-        stiffness=float(rng.uniform(0.0, 5.0)) if rng.random() < 0.2 else 0.0, rest=float(rng.normal()),
+        stiffness=float(rng.uniform(0.0, 5.0)) if rng.random() < 0.2 else 0.0,
+        rest=float(rng.normal()),
         rotor=_random_rotor(rng) if with_rotor else None,
-    )  # fmt: skip
+    )
 
 
 def _random_rotor(rng: np.random.Generator) -> Rotor:
     spin = float(rng.uniform(1e-4, 1e-3))
     return Rotor(
-        mass=float(rng.uniform(0.05, 0.2)), position=0.1 * rng.normal(size=3), spin_inertia=spin,
-        transverse_inertia=float(rng.uniform(0.5, 1.5)) * spin, gear=float(rng.uniform(-10.0, 10.0)),
-    )  # fmt: skip
+        mass=float(rng.uniform(0.05, 0.2)),
+        position=0.1 * rng.normal(size=3),
+        spin_inertia=spin,
+        transverse_inertia=float(rng.uniform(0.5, 1.5)) * spin,
+        gear=float(rng.uniform(-10.0, 10.0)),
+    )

@@ -13,8 +13,9 @@ import footfall as ff
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.joint.joint_pd import JointPD
 from footfall.robot import Robot, library
-from footfall.simulate.step import State, step
-from footfall.simulate.world import World
+from footfall.sim.equations_of_motion import State
+from footfall.sim.step import step
+from footfall.sim.world import World
 from footfall.spatial.quaternion import to_rotation
 
 COLUMNS = ("q", "v", "forces", "motor", "passive")
@@ -31,7 +32,7 @@ class Given:
     gravity: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Steps:
     """Rows of a call, one a step: the state at its end and what acted in it."""
 
@@ -67,9 +68,15 @@ def recorded_steps(world: World) -> Callable[..., Steps]:
     compiled: list[Any] = []
 
     def run(
-        state: State, count: int, *, dt: float, friction: float = 0.8, push: Any = (0.0,) * 6, gravity: Any = None,
+        state: State,
+        count: int,
+        *,
+        dt: float,
+        friction: float = 0.8,
+        push: Any = (0.0,) * 6,
+        gravity: Any = None,
         command: JointCommand | None = None,
-    ) -> Steps:  # fmt: skip
+    ) -> Steps:
         asked = (command or JointCommand()).spread(world.robot.nj)
         pull = np.array(world.gravity if gravity is None else gravity, dtype=float)
         given = Given(asked, np.array(push, dtype=float), dt, friction, pull)
@@ -77,7 +84,9 @@ def recorded_steps(world: World) -> Callable[..., Steps]:
         if not compiled:
             compiled.append(ff.compile(once, None, state, given, verify=False))
         last, (states, (forces, motor, passive)) = compiled[0].roll(count, state, given)
-        return Steps(dt, friction, states.q, states.v, forces, motor, passive, last)
+        return Steps(
+            dt=dt, friction=friction, q=states.q, v=states.v, forces=forces, motor=motor, passive=passive, last=last
+        )
 
     return run
 
@@ -89,13 +98,13 @@ def trotted(robot: Robot, run: Callable[..., Steps], seconds: float, *, dt: floa
     count, period = max(1, round(1e-3 / dt)), max(1e-3, dt)
     state, memory, parts = State(q, v), controller.start(robot), []
     for k in range(round(seconds / period)):
-        sensed = Sensed(state.q, state.v, np.zeros((robot.nf, 3)))
+        sensed = Sensed(q=state.q, v=state.v, forces=np.zeros((robot.nf, 3)))
         # a trot under way: the gait's slow start is left out
         command, memory = controller(10.0 + k * period, robot, sensed, Command(), memory)
         parts.append(run(state, count, dt=dt, friction=friction, command=command))
         state = parts[-1].last
-    columns = (np.concatenate([getattr(part, key) for part in parts]) for key in COLUMNS)
-    return Steps(dt, friction, *columns, state)
+    columns = {key: np.concatenate([getattr(part, key) for part in parts]) for key in COLUMNS}
+    return Steps(dt=dt, friction=friction, **columns, last=state)
 
 
 def trot_of(robot: Robot) -> JointPD:
@@ -104,4 +113,4 @@ def trot_of(robot: Robot) -> JointPD:
         return JointPD.tuned(robot)
     height = robot.poses["stand"].height
     gait = ff.gait.trot(stride=0.3 * height, hip_height=0.9 * height, height=0.15 * height, period=0.5, duty=0.55)
-    return JointPD(gait, kp=0.5 * robot.mass * 9.81, kd=0.012 * robot.mass * 9.81)
+    return JointPD(gait=gait, kp=0.5 * robot.mass * 9.81, kd=0.012 * robot.mass * 9.81)

@@ -1,8 +1,9 @@
 """Shapes of arrays, checked at every call: ``Float[ndarray, "nq"]`` in a signature is then a law.
 
 A traced array says that it holds floats, so that one annotation serves numbers and symbols.
-``PYTHONPATH=tests pytest -p shape_checks tests/kinematics`` runs tests so; as a script this file runs every formalism
-on some robots, and on the first of them every contact law, every kind of integrator and controllers of every folder.
+``PYTHONPATH=tests pytest -p shape_checks tests/footfall/kinematics`` runs tests so; as a script this file runs every
+formalism on some robots, and on the first of them every contact law, every kind of integrator and controllers of every
+folder.
 """
 
 import builtins
@@ -20,7 +21,9 @@ import numpy as np
 from beartype import beartype
 from jaxtyping import AbstractArray, TypeCheckError, install_import_hook
 
-ROOMS = tuple(f"footfall.{room}" for room in ("spatial", "kinematics", "dynamics", "contact", "control", "simulate"))
+PACKAGES = tuple(
+    f"footfall.{package}" for package in ("spatial", "kinematics", "dynamics", "contact", "control", "sensing", "sim")
+)
 _NESTS = (tuple, list, dict, Sequence)
 
 
@@ -53,8 +56,8 @@ def _arrays(hint: object, names: _Names) -> object:
 
 
 def install() -> None:
-    """Before the rooms are imported."""
-    install_import_hook(ROOMS, "shape_checks.checked")
+    """Before the packages are imported."""
+    install_import_hook(PACKAGES, "shape_checks.checked")
 
 
 def pytest_load_initial_conftests() -> None:
@@ -65,10 +68,11 @@ def formalisms(robot) -> None:
     """Every formalism and law of dynamics by plain NumPy, and a wrong shape, which must not pass."""
     import footfall as ff
     from footfall.spatial.quaternion import multiply
+    from footfall_lab.verify import verify
 
-    if not ff.compare.verify(robot, samples=1, backend="numpy").passed:
+    if not verify(robot, samples=1, backend="numpy").passed:
         raise SystemExit(f"{robot.name} fails")
-    q = ff.compare.random_states(robot, 1).q[0]
+    q = ff.dynamics.random_states(robot, 1).q[0]
     multiply(q[3:7], q[3:7])
     try:
         multiply(q[3:7], q[3:6])
@@ -84,26 +88,29 @@ def steps(robot) -> None:
     from footfall.contact.free_bodies import FreeBox
     from footfall.contact.heightfield import Heightfield
     from footfall.control.interface import JointCommand
-    from footfall.simulate.actuators import JointModel
-    from footfall.simulate.belts import Belt
-    from footfall.simulate.integrators import integrate_step
-    from footfall.simulate.objects import named_objects
-    from footfall.simulate.pushes import mean_wrench, places_of, pushed_points
-    from footfall.simulate.state import State
-    from footfall.simulate.world import World
+    from footfall.sim.equations_of_motion import State
+    from footfall.sim.joints import Belt, JointModel
+    from footfall.sim.objects import named_objects
+    from footfall.sim.pushes import mean_wrench, places_of, pushed_points
+    from footfall.sim.step import integrate_step
+    from footfall.sim.world import World
 
     pushes = [ff.Push(start=0.0, duration=1.0, force=(1.0, 2.0, 0.0), link=robot.links[1].name)]
-    box = named_objects([FreeBox(np.full(3, 0.1), 1.0, np.array([2.0, 0.0, 0.05]))])
+    box = named_objects([FreeBox(size=np.full(3, 0.1), mass=1.0, position=np.array([2.0, 0.0, 0.05]))])
     worlds = {
         "linearly_implicit": [
-            World(robot, pushed=pushed_points(robot, places_of(pushes))),
-            World(robot, Heightfield.rough(0.02, seed=1, size=(4.0, 4.0)), joints=JointModel(belt=Belt(inertia=0.01))),
-            World(robot, contact=ff.contact.Complementarity()),
-            World(robot, contact=ff.contact.Stance()),
-            World(robot, objects=box),
+            World(robot=robot, pushed=pushed_points(robot, places_of(pushes))),
+            World(
+                robot=robot,
+                ground=Heightfield.rough(0.02, seed=1, size=(4.0, 4.0)),
+                joints=JointModel(belt=Belt(inertia=0.01)),
+            ),
+            World(robot=robot, contact=ff.contact.Complementarity()),
+            World(robot=robot, contact=ff.contact.Stance()),
+            World(robot=robot, objects=box),
         ],
-        "semi_implicit_euler": [World(robot, contact=Compliant.as_printed())],
-        "heun": [World(robot, contact=Compliant(implicit=False))],
+        "semi_implicit_euler": [World(robot=robot, contact=Compliant.as_printed())],
+        "heun": [World(robot=robot, contact=Compliant(implicit=False))],
     }
     for integrator, those in worlds.items():
         for world in those:
@@ -141,7 +148,7 @@ def controllers(robot) -> None:
 
     q, v = robot.state("stand")
     weight = np.outer(np.ones(robot.nf), [0.0, 0.0, 9.81 * robot.mass / robot.nf])
-    sensed = Sensed(q, v, weight, Inertial(np.array([0.0, 0.0, 9.81]), np.zeros(3)), weight)
+    sensed = Sensed(q=q, v=v, forces=weight, imu=Inertial(np.array([0.0, 0.0, 9.81]), np.zeros(3)), foot_force=weight)
     control = ff.control
     made = [
         control.JointPD.tuned(robot),

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import footfall as ff
-from footfall import numeric
+import nptrace
 from footfall.control.interface import JointCommand
 from footfall.robot import Foot, Joint, Link, Robot
 from footfall.robot.model.shapes import box_inertia, rod_inertia
-from footfall.simulate.actuators import JointModel
-from footfall.simulate.integrators import integrate_step
-from footfall.simulate.step import State
-from footfall.simulate.world import World
+from footfall.sim.equations_of_motion import State
+from footfall.sim.joints import JointModel
+from footfall.sim.step import integrate_step
+from footfall.sim.world import World
 
 IDEAL = JointModel.ideal()
 G = 9.81
@@ -34,34 +34,49 @@ def block(feet: int = 4, mass: float = 2.0, radius: float = 0.02, height: float 
     One foot under the centre of mass carries it like a sledge: its inertia is so large that it does not turn.
     """
     heavy = 1e6 if feet == 1 else 1.0
-    link = Link("box", mass, inertia=heavy * box_inertia(mass, (2 * REACH, 2 * REACH, 0.02)))
+    link = Link(name="box", mass=mass, inertia=heavy * box_inertia(mass, (2 * REACH, 2 * REACH, 0.02)))
     spheres = [
-        Foot(f"foot{k}", "box", np.array([x, y, radius - height]), radius) for k, (x, y) in enumerate(FEET[feet])
+        Foot(name=f"foot{k}", link="box", position=np.array([x, y, radius - height]), radius=radius)
+        for k, (x, y) in enumerate(FEET[feet])
     ]
-    return Robot(f"block on {feet}", [link], feet=spheres)
+    return Robot(name=f"block on {feet}", links=[link], feet=spheres)
 
 
 def ball(mass: float = 1.0, radius: float = 0.1) -> Robot:
     """A solid sphere that touches with its own surface."""
-    link = Link("ball", mass, inertia=0.4 * mass * radius**2 * np.eye(3))
-    return Robot("ball", [link], feet=[Foot("surface", "ball", np.zeros(3), radius)])
+    link = Link(name="ball", mass=mass, inertia=0.4 * mass * radius**2 * np.eye(3))
+    return Robot(
+        name="ball", links=[link], feet=[Foot(name="surface", link="ball", position=np.zeros(3), radius=radius)]
+    )
 
 
 def top(moments: tuple[float, float, float] = (0.011, 0.036, 0.043)) -> Robot:
     """A free rigid body with three different moments of inertia [kg m²]."""
-    return Robot("top", [Link("top", 3.3, np.array([0.02, -0.01, 0.03]), np.diag(moments))])
+    return Robot(
+        name="top", links=[Link(name="top", mass=3.3, com=np.array([0.02, -0.01, 0.03]), inertia=np.diag(moments))]
+    )
 
 
 def pendulum(links: int = 2, length: float = 0.3, mass: float = 0.5, **joint: Any) -> Robot:
     """Rods on hinges about y, hanging from the world at q = 0."""
-    parts, joints = [Link("frame", 1.0, inertia=np.eye(3))], []
+    parts, joints = [Link(name="frame", mass=1.0, inertia=np.eye(3))], []
     for k in range(links):
-        rod = Link(f"rod{k}", mass, np.array([0.0, 0.0, -length / 2]), rod_inertia(mass, length))
+        rod = Link(name=f"rod{k}", mass=mass, com=np.array([0.0, 0.0, -length / 2]), inertia=rod_inertia(mass, length))
         parts.append(rod)
         origin = np.array([0.0, 0.0, -length if k else 0.0])
         above = f"rod{k - 1}" if k else "frame"
-        joints.append(Joint(f"hinge{k}", "revolute", above, rod.name, origin, axis=np.array([0.0, 1.0, 0.0]), **joint))
-    return Robot("pendulum", parts, joints, floating=False)
+        joints.append(
+            Joint(
+                name=f"hinge{k}",
+                kind="revolute",
+                parent=above,
+                child=rod.name,
+                origin=origin,
+                axis=np.array([0.0, 1.0, 0.0]),
+                **joint,
+            )
+        )
+    return Robot(name="pendulum", links=parts, joints=joints, floating=False)
 
 
 def hung(robot: Robot) -> Robot:
@@ -87,9 +102,14 @@ def many_steps(world: World, integrator: str = "linearly_implicit") -> Callable[
     compiled: list[Any] = []
 
     def run(
-        state: State, command: JointCommand | None = None, push: np.ndarray | None = None, *, dt: float, count: int,
+        state: State,
+        command: JointCommand | None = None,
+        push: np.ndarray | None = None,
+        *,
+        dt: float,
+        count: int,
         gravity: tuple[float, float, float] | None = None,
-    ) -> State:  # fmt: skip
+    ) -> State:
         asked, pushed = (command or JointCommand()).spread(joints), np.zeros(6) if push is None else push
         if not compiled:
             compiled.append(ff.compile(steps, None, state, asked, pushed, 1e-3, 1.0, np.ones(3), verify=False))
@@ -104,7 +124,7 @@ def counted(body: Callable[[float, Any], Any], carry: Any, count: float) -> Any:
     def once(k: float, carry: Any) -> Any:
         return k + 1.0, body(k, carry[1])
 
-    return numeric.repeat(10_000_000, once, (0.0, carry), until=lambda carry: carry[0] >= count)[1]
+    return nptrace.repeat(10_000_000, once, (0.0, carry), until=lambda carry: carry[0] >= count)[1]
 
 
 def resting_depth(contact: Any, load: float) -> float:

@@ -22,18 +22,34 @@ def specimen(floating: bool = True, rotors: str = "exact", seed: int = 0) -> Rob
     links = [random_link(rng, name) for name in ("base", *(row[0] for row in rows))]
     joints = [
         Joint(
-            f"to {child}", kind, parent, child, origin=0.3 * rng.normal(size=3), rotation=random_rotation(rng),
-            axis=np.array(axis), armature=float(rng.uniform(0.01, 0.1)), stiffness=float(rng.uniform(1.0, 5.0)),
-            rest=float(rng.normal()), damping=0.3, dry_friction=0.2, rotor=_rotor(rng) if geared else None,
+            name=f"to {child}",
+            kind=kind,
+            parent=parent,
+            child=child,
+            origin=0.3 * rng.normal(size=3),
+            rotation=random_rotation(rng),
+            axis=np.array(axis),
+            armature=float(rng.uniform(0.01, 0.1)),
+            stiffness=float(rng.uniform(1.0, 5.0)),
+            rest=float(rng.normal()),
+            damping=0.3,
+            dry_friction=0.2,
+            rotor=_rotor(rng) if geared else None,
         )
         for child, kind, parent, axis, geared in rows
-    ]  # fmt: skip
-    feet = [Foot("far", "tip", 0.2 * rng.normal(size=3), 0.05), Foot("near", "d", 0.2 * rng.normal(size=3), 0.03)]
-    return Robot("specimen", links, joints, feet, floating=floating, rotors=rotors)
+    ]
+    feet = [
+        Foot(name="far", link="tip", position=0.2 * rng.normal(size=3), radius=0.05),
+        Foot(name="near", link="d", position=0.2 * rng.normal(size=3), radius=0.03),
+    ]
+    return Robot(name="specimen", links=links, joints=joints, feet=feet, floating=floating, rotors=rotors)
 
 
 def _rotor(rng: np.random.Generator) -> Rotor:
     return Rotor(
-        mass=0.1, position=0.1 * rng.normal(size=3), spin_inertia=2e-3, transverse_inertia=1.2e-3,
+        mass=0.1,
+        position=0.1 * rng.normal(size=3),
+        spin_inertia=2e-3,
+        transverse_inertia=1.2e-3,
         gear=float(rng.uniform(4.0, 8.0)),
-    )  # fmt: skip
+    )

@@ -18,6 +18,12 @@ def stepping(g, seconds=6.0, rate=500.0, noise=0.0):
     q[:, 0] = 0.4 * time
     v = np.zeros((len(time), robot.nv))
     v[:, 3] = 0.4
-    columns = {"time": time, "q": q, "v": v, "contact": contact, "torque": np.ones((len(time), 12)),
-               "force": np.zeros((len(time), 4, 3))}  # fmt: skip
+    columns = {
+        "time": time,
+        "q": q,
+        "v": v,
+        "contact": contact,
+        "torque": np.ones((len(time), 12)),
+        "force": np.zeros((len(time), 4, 3)),
+    }
     return Recording(robot, columns)

@@ -8,15 +8,30 @@ from typing import Any
 
 import pytest
 
-from footfall import cli, experiments
-from footfall.experiments import recorded
-from footfall.experiments.claims import Claim, Outcome
+from footfall.cli import main as cli
 from footfall.recording.recording import Recording
+from footfall_lab import papers as experiments
+from footfall_lab.papers import recorded
+from footfall_lab.papers.claims import Claim, Outcome
 
 SIMULATE_KEYS = {
-    "robot", "gait", "controller", "contact", "duration", "steps", "wall_seconds", "distance", "commanded_speed",
-    "mean_speed", "mean_velocity", "fell", "diverged", "cost_of_transport", "energy_residual", "recording",
-}  # fmt: skip
+    "robot",
+    "gait",
+    "controller",
+    "contact",
+    "duration",
+    "steps",
+    "wall_seconds",
+    "distance",
+    "commanded_speed",
+    "mean_speed",
+    "mean_velocity",
+    "fell",
+    "diverged",
+    "cost_of_transport",
+    "energy_residual",
+    "recording",
+}
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> dict[str, Any]:
@@ -141,7 +156,7 @@ def test_a_bad_option_is_one_sentence(
         ("robot = 'mini_cheetah'\nduration = 'long'", "duration must be a finite number, got 'long'"),
         ("robot = 'mini_cheetah'\nseed = 1.5", "seed must be a whole number"),
         ("robot = 'mini_cheetah'\nkp = true", "kp must be a finite number"),
-        ("robot = 3", "robot must be a text"),
+        ("robot = 3", "robot must be a string"),
     ],
 )
 def test_a_broken_run_file_is_one_sentence(
@@ -165,9 +180,7 @@ def test_what_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
 # -- compare -----------------------------------------------------------------------------------------------------------
 def test_compare_measures_the_distance_to_mujoco(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trot.mcap"
-    found = answer(
-        capsys, "compare", "mini_cheetah", "--against", "mujoco", "--duration", "0.5", "--out", str(file)
-    )  # fmt: skip
+    found = answer(capsys, "compare", "mini_cheetah", "--against", "mujoco", "--duration", "0.5", "--out", str(file))
     assert set(found) >= {
         "position_mae",
         "euler_mae_deg",
@@ -200,17 +213,21 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     def run(name: str, quick: bool = False, progress: Any = None, workers: int = 1) -> Outcome:
         asked.append({"name": name, "quick": quick})
         claims = [
-            Claim("x", "an error", 63.0, 60.0, "mm", "reproduced", "a note"),
-            Claim("o", "a question", None, 1.0, "mm", "reproduced", ours=True),
+            Claim(
+                id="x", claim="an error", printed=63.0, measured=60.0, unit="mm", verdict="reproduced", note="a note"
+            ),
+            Claim(id="o", claim="a question", printed=None, measured=1.0, unit="mm", verdict="reproduced", ours=True),
         ]
         if name == "broken":
-            claims.append(Claim("t", "a time", 1.0, 2.0, "s", "differs", "twice"))
-        return Outcome(name, f"Experiment <{name}>", "What & why.", tuple(claims))
+            claims.append(
+                Claim(id="t", claim="a time", printed=1.0, measured=2.0, unit="s", verdict="differs", note="twice")
+            )
+        return Outcome(experiment=name, title=f"Experiment <{name}>", summary="What & why.", claims=tuple(claims))
 
     monkeypatch.setattr(experiments, "run", run)
     kept = {name: {"x": "reproduced", "o": "reproduced"} for name in ("depaula2024", "broken")}
     kept["broken"]["t"] = "reproduced"
-    digest = Outcome("e", "", "", ()).bounds
+    digest = Outcome(experiment="e", title="", summary="", claims=()).bounds
     monkeypatch.setattr(recorded, "record", lambda: recorded.Record(digest, kept))
     monkeypatch.setattr(experiments, "names", lambda: ("depaula2024", "broken"))
     return asked
@@ -240,7 +257,7 @@ def test_reproduce_answers_claim_by_claim(
     assert found["experiment"] == "depaula2024"
     assert set(found["claims"][0]) == {"id", "claim", "printed", "measured", "unit", "verdict", "ours", "note"}
     assert [claim["ours"] for claim in found["claims"]] == [False, True]
-    assert found["bounds"] == Outcome("e", "", "", ()).bounds
+    assert found["bounds"] == Outcome(experiment="e", title="", summary="", claims=()).bounds
     assert "figures" in found
     assert tiny == [{"name": "depaula2024", "quick": False}]
 

@@ -9,10 +9,15 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 FENCE = re.compile(r"^```(python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [page for page in (DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))) if "```python" in page.read_text()]
+WRITTEN = [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "nptrace").glob("*.md"))]
+PAGES = [page for page in WRITTEN if "```python" in page.read_text()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def name_of(page: Path) -> str:
+    return f"nptrace/{page.stem}" if page.parent.name == "nptrace" else page.stem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_code_of_a_page_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # pages write files
     names, printed = {}, None
@@ -34,8 +39,8 @@ def test_every_file_that_papers_names_exists():
     project = DOCS.parent
     text = (DOCS / "papers.md").read_text()
     for name in set(re.findall(r"`([a-z_0-9]+/[a-z_0-9/]+\.py)`", text)):
-        root = project if name.startswith("studies/") else project / "src" / "footfall"
-        assert (root / name).exists(), name
+        roots = (project,) if name.startswith("studies/") else (project / "src" / "footfall", project / "src")
+        assert any((root / name).exists() for root in roots), name
 
 
 def test_every_public_name_is_in_the_reference():
@@ -46,7 +51,7 @@ def test_every_public_name_is_in_the_reference():
     assert missing == []
 
 
-@pytest.mark.parametrize("page", [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
 def test_links_and_figures_of_a_page_are_there_and_figures_are_small(page):
     for name in re.findall(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)", page.read_text()):
         target = page.parent / name

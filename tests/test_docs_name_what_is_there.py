@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
 
 import footfall as ff
-from footfall import cli
-from footfall.bench import NAMES
+from footfall.cli import main as cli
+from footfall_lab.bench import NAMES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted((ROOT / "docs" / "nptrace").glob("*.md"))
 CODE = re.compile(r"^```\w*\n.*?^```$|``[^`]+``|`[^`\n]+`|^    \S.*$", re.MULTILINE | re.DOTALL)
 
 
@@ -50,6 +54,74 @@ def test_every_file_of_the_source_is_there(page):
     assert missing == []
 
 
+# -- docstrings --------------------------------------------------------------------------------------------------------
+PACKAGE = Path(ff.__file__).parent
+PACKAGES = sorted(name for name in ff.__all__ if isinstance(getattr(ff, name), type(ff)))
+DOTTED = re.compile(rf"`(?:ff\.|footfall\.)?((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)[(`]")
+# the first word of a parameter's path is that of a package, too: robot.nj, gait.duty, contact.stiffness
+OBJECTS = {
+    "robot": ff.Robot,
+    "gait": ff.gait.Gait,
+    "contact": ff.contact.Compliant,
+    "recording": ff.Recording,
+}
+VARIABLES = ("sim",)  # what examples call a simulation or a batch
+
+
+def is_there(dotted: str, module: str) -> bool:
+    """Whether a dotted name is one of the API, of a module below the package, or beside the module that says it."""
+    first, *rest = dotted.split(".")
+    if first in VARIABLES and any(hasattr(kind, rest[0]) for kind in (ff.Simulation, ff.Batch)):
+        return True
+    kind = OBJECTS.get(first)
+    if kind is not None and (hasattr(kind, rest[0]) or rest[0] in getattr(kind, "__dataclass_fields__", {})):
+        return True
+    return any(_reached(base, dotted.split(".")) for base in ("footfall", module.rpartition(".")[0]))
+
+
+def _reached(base: str, names: list[str]) -> bool:
+    found = importlib.import_module(base)
+    for name in names:
+        if not hasattr(found, name):
+            try:
+                found = importlib.import_module(f"{found.__name__}.{name}")
+            except ImportError:
+                return False
+            continue
+        found = getattr(found, name)
+        if not isinstance(found, type(ff) | type):
+            return True
+    return True
+
+
+def docstrings() -> Iterator[tuple[str, str]]:
+    """(module, docstring) of everything in the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield module, ast.get_docstring(node) or ""
+
+
+def test_every_dotted_name_in_a_docstring_is_there():
+    said = {(module, name) for module, text in docstrings() for name in DOTTED.findall(text)}
+    assert len(said) > 50
+    missing = {(module, name) for module, name in said if not name.endswith(".json") and not is_there(name, module)}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "reference").glob("*.md")), ids=lambda page: page.stem)
+def test_every_dotted_name_in_the_reference_is_there(page):
+    base = f"footfall.{page.stem}.module" if page.stem in PACKAGES else "footfall.module"
+    assert [name for name in DOTTED.findall(page.read_text()) if not is_there(name, base)] == []
+
+
+def test_a_dotted_name_that_is_not_there_would_be_found():
+    for name in ("simulate.sensor_faults", "robot.urdf_mjcf.load_model", "control.qp"):
+        assert not is_there(name, "footfall.sensing.sensors")
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
 def commands_of(page: Path) -> list[list[str]]:
     found = []
     for text in code_of(page):

@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from footfall.cli import run as command
-from footfall.commands.common import _Bar, console, note
-from footfall.compare.report import Check, Report
+from footfall.cli.common import _Bar, console, note
+from footfall.cli.main import run as command
 from footfall.errors import printable
 from footfall.robot.files.guard import shown
+from footfall_lab.verify.report import Check, Report
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 TENSOR = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -63,8 +63,17 @@ def test_escapes_in_file_names_are_shown_and_not_obeyed(tmp_path, capsys):
 def test_tables_notes_and_bars_print_what_they_are_given(monkeypatch, capsys):
     note(f"a {ESCAPE} b")
     assert capsys.readouterr().err == "footfall: a \\x1b]0;owned\\x07\\x1b[2J b\n"
-    check = Check("mass_matrix", "[/x]", ESCAPE, 1.0, 1.0, 1e-9, 2, "[/y]")
-    report = Report("[/x]", 2, 0, "numpy", (check,), {})
+    check = Check(
+        quantity="mass_matrix",
+        left="[/x]",
+        right=ESCAPE,
+        max_rel_error=1.0,
+        median_rel_error=1.0,
+        tolerance=1e-9,
+        samples=2,
+        note="[/y]",
+    )
+    report = Report(robot="[/x]", samples=2, seed=0, backend="numpy", checks=(check,), skipped={})
     console().print(report.table())
     said = capsys.readouterr().out
     assert "[/x]" in said

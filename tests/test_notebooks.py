@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 
 from footfall.analysis.plots import _KINDS, plot_compare
 from footfall.analysis.run_stability import plot_stability, plot_support
-from footfall.compare.report import Check, Report
 from footfall.draw import drawing
 from footfall.errors import FootfallError
 from footfall.recording.recording_writer import Event
 from footfall.robot import library
 from footfall.robot.model.json_form import robot_from_json, robot_to_json
-from footfall.simulate.simulation import Simulation
-from footfall.view.replay import Replay
+from footfall.sim.simulation import Simulation
+from footfall.view.replay import ReplayPage
+from footfall_lab.verify.report import Check, Report
 
 EVIL = "<script>alert(1)</script>"
 
@@ -59,13 +59,44 @@ def test_names_from_files_are_escaped(rec):
         robot_from_json(robot_to_json(library.load("mini_cheetah")).replace("mini_cheetah", EVIL, 1))
     rec = type(rec)(rec.robot, rec.columns, [Event(0.1, EVIL, EVIL)], {"stopped": EVIL})
     assert "script" not in Tags(rec._repr_html_()).seen
-    check = Check(EVIL, EVIL, "b", 1e-3, 1e-4, 1e-9, 3, EVIL)
-    assert "script" not in Tags(Report(EVIL, 3, 0, "numpy", (check,), {"mujoco": EVIL})._repr_html_()).seen
+    check = Check(
+        quantity=EVIL,
+        left=EVIL,
+        right="b",
+        max_rel_error=1e-3,
+        median_rel_error=1e-4,
+        tolerance=1e-9,
+        samples=3,
+        note=EVIL,
+    )
+    assert (
+        "script"
+        not in Tags(
+            Report(
+                robot=EVIL, samples=3, seed=0, backend="numpy", checks=(check,), skipped={"mujoco": EVIL}
+            )._repr_html_()
+        ).seen
+    )
 
 
 def test_a_verify_report_is_a_table_of_all_its_checks():
-    checks = tuple(Check(f"quantity_{k}", "a", "b", 1e-14 * 10.0**k, 1e-15, 1e-10, 3) for k in range(8))
-    found = Tags(Report("mini_cheetah", 3, 0, "numpy", checks, {"mujoco": "not installed"})._repr_html_())
+    checks = tuple(
+        Check(
+            quantity=f"quantity_{k}",
+            left="a",
+            right="b",
+            max_rel_error=1e-14 * 10.0**k,
+            median_rel_error=1e-15,
+            tolerance=1e-10,
+            samples=3,
+        )
+        for k in range(8)
+    )
+    found = Tags(
+        Report(
+            robot="mini_cheetah", samples=3, seed=0, backend="numpy", checks=checks, skipped={"mujoco": "not installed"}
+        )._repr_html_()
+    )
     assert found.seen.count("tr") == 9
     assert sum("holds" in word for word in found.words) == 5
     assert any("not installed" in word for word in found.words)
@@ -73,7 +104,7 @@ def test_a_verify_report_is_a_table_of_all_its_checks():
 
 def test_a_recording_is_a_table_and_its_replay_a_page_of_its_own(rec):
     assert "table" in Tags(rec._repr_html_()).seen
-    shown = Replay("stand", {"footfall": rec.between(0.0, 0.1)})._repr_html_()
+    shown = ReplayPage("stand", {"footfall": rec.between(0.0, 0.1)})._repr_html_()
     assert shown.startswith("<iframe")
 
 
@@ -85,8 +116,13 @@ def test_every_plot_of_a_recording_is_a_figure(rec, kind):
 def test_every_other_plot_is_a_figure(rec):
     robot = rec.robot
     for figure in (
-        drawing.draw(robot), drawing.draw_robot(robot), drawing.draw_leg(robot), drawing.draw_tree(robot),
-        plot_stability(rec), plot_support(rec), plot_compare({"a": rec, "b": rec}),
-    ):  # fmt: skip
+        drawing.draw(robot),
+        drawing.draw_robot(robot),
+        drawing.draw_leg(robot),
+        drawing.draw_tree(robot),
+        plot_stability(rec),
+        plot_support(rec),
+        plot_compare({"a": rec, "b": rec}),
+    ):
         assert isinstance(figure, Figure)
         assert np.all(figure.get_size_inches() > 1)

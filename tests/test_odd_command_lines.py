@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall import cli
+from footfall.cli import main as cli
 from footfall.control.posture import with_stand
 from footfall.robot.files.urdf_mjcf import write
 
@@ -50,7 +50,9 @@ def test_an_imported_robot_stands_by_default(imported):
 
 def test_a_robot_without_legs_that_tell_how_to_stand_stays_as_it_is():
     ball = ff.Robot(
-        "ball", [ff.Link("ball", 1.0, [0, 0, 0], 0.1 * np.eye(3))], feet=[ff.Foot("ball", "ball", [0, 0, 0], 0.1)]
+        name="ball",
+        links=[ff.Link(name="ball", mass=1.0, com=[0, 0, 0], inertia=0.1 * np.eye(3))],
+        feet=[ff.Foot(name="ball", link="ball", position=[0, 0, 0], radius=0.1)],
     )
     assert with_stand(ball) is ball
 
@@ -100,7 +102,7 @@ def test_folders_and_files_in_each_others_place_are_one_sentence(capsys, tmp_pat
 
 
 def test_a_closed_standard_output_is_no_trouble():
-    code = "import sys; sys.stdout = None; from footfall.cli import main; main(['robots'])"
+    code = "import sys; sys.stdout = None; from footfall.cli.main import main; main(['robots'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(line: str, folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "footfall.cli", *shlex.split(line)[1:]]
+    words = [sys.executable, "-m", "footfall.cli.main", *shlex.split(line)[1:]]
     return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=seconds)
 
 
@@ -63,7 +63,7 @@ def free(port: int) -> bool:
 
 
 def test_the_page_of_the_readme_is_served_until_ctrl_c(tmp_path):
-    words = [sys.executable, "-m", "footfall.cli", "view", *(() if free(8080) else ("--port", "0"))]
+    words = [sys.executable, "-m", "footfall.cli.main", "view", *(() if free(8080) else ("--port", "0"))]
     server = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None

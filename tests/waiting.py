@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from footfall.view.driver import Driver
+    from footfall.view.driver import SimulationThread
 
 PATIENCE = 120.0  # [s]: against hangs alone
 
@@ -45,7 +45,7 @@ def within(seconds: float) -> Iterator[None]:
     assert took < seconds
 
 
-def finish(driver: Driver) -> None:
+def finish(driver: SimulationThread) -> None:
     """Wait until all that a driver was asked for is done, and the frame that was on its way."""
     for _ in range(2):
         done = threading.Event()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 import footfall as ff
 from footfall.contact.terrain import named
-from footfall.control.estimation.estimated import Estimated, readings_of
-from footfall.control.estimation.estimator import Estimate, EstimatedRobot, Estimator, EstimatorMemory, estimate
-from footfall.control.estimation.sensor_health import Readings
 from footfall.control.interface import JointCommand
-from footfall.hardware.sensors import Sensors
 from footfall.recording.recording import Recording
-from footfall.simulate.standing import standing_start
+from footfall.sensing.estimation.estimated import Estimated, readings_of
+from footfall.sensing.estimation.estimator import Estimate, EstimatedRobot, Estimator, EstimatorMemory, estimate
+from footfall.sensing.estimation.sensor_health import Readings
+from footfall.sensing.sensors import Sensors
+from footfall.sim.start import standing_start
 
 CHEETAH = ff.load("mini_cheetah")
 
@@ -25,7 +25,9 @@ CHEETAH = ff.load("mini_cheetah")
 class Watched(Estimated):
     """Remembers what the estimator was told, for which it runs in Python."""
 
-    traceable = False
+    @property
+    def info(self):
+        return replace(super().info, traceable=False)
 
     def __call__(self, t, robot, sensed, command, memory):
         self.told.append((readings_of(robot, sensed), memory["estimator"].command))
@@ -48,9 +50,13 @@ def walk(ground: str = "plane", seconds: float = 2.5, sensors: Sensors | None = 
     controller = Watched(ff.control.Locomotion(), Estimator(**estimator))
     command, surface = ff.Command(forward=0.4), named(ground, 0, 0.8)
     simulation = ff.Simulation(
-        CHEETAH, controller, ground=surface, command=command, sensors=sensors or Sensors.realistic(1),
+        CHEETAH,
+        controller,
+        ground=surface,
+        command=command,
+        sensors=sensors or Sensors.realistic(1),
         start=standing_start(CHEETAH, controller.inner, surface, command),
-    )  # fmt: skip
+    )
     return Walk(simulation, controller, simulation.run(seconds))
 
 

@@ -7,7 +7,7 @@ differentiated and compiled. This page is the public API; names load when they a
 
     robot = ff.load("mini_cheetah")                       # or "go2.urdf", "spot.xml"
     gait = ff.gait.trot(period=0.5, stride=0.1, height=0.05)
-    sim = ff.Simulation(robot, controller=ff.control.JointPD(gait, kp=40, kd=1))
+    sim = ff.Simulation(robot, controller=ff.control.JointPD(gait=gait, kp=40, kd=1))
     rec = sim.run(10.0)
     rec.plot("trunk")
 
@@ -19,13 +19,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from footfall.errors import FootfallError, InputError, MissingExtraError, ModelError, TraceError
+from nptrace import packages
 
 __version__ = "0.1.0"
+
+packages.register(__name__, __path__[0])
 
 if TYPE_CHECKING:
     from footfall import (
         analysis,
-        compare,
         contact,
         control,
         debug,
@@ -36,57 +38,125 @@ if TYPE_CHECKING:
         hardware,
         kinematics,
         learn,
-        numeric,
+        mujoco,
         recording,
         robot,
-        simulate,
-        solve,
+        sensing,
+        sim,
         spatial,
         sweep,
-        trace,
-    )  # fmt: skip
+    )
     from footfall.analysis.margin_search import margins
-    from footfall.batch.batch import Batch
-    from footfall.batch.gpu import GpuBatch
     from footfall.compiling import compile, gradient, jacobian, program
     from footfall.contact.free_bodies import FreeBall, FreeBox
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
-    from footfall.nests import Named
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
-    from footfall.simulate.block import Block
-    from footfall.simulate.linear_step import linearize
-    from footfall.simulate.simulation import Push, Simulation
+    from footfall.sim.batch import Batch
+    from footfall.sim.block import Block
+    from footfall.sim.gpu import GpuBatch
+    from footfall.sim.linearization import linearize
+    from footfall.sim.pushes import Push
+    from footfall.sim.simulation import Simulation
     from footfall.view.show import show
+    from nptrace._types import Named
 
 _MODULES = (
-    "analysis", "compare", "contact", "control", "debug", "draw", "dynamics", "export", "gait", "hardware",
-    "kinematics", "learn", "numeric", "recording", "robot", "simulate", "solve", "spatial", "sweep", "trace",
-)  # fmt: skip
+    "analysis",
+    "contact",
+    "control",
+    "debug",
+    "draw",
+    "dynamics",
+    "export",
+    "gait",
+    "hardware",
+    "kinematics",
+    "learn",
+    "mujoco",
+    "recording",
+    "robot",
+    "sensing",
+    "sim",
+    "spatial",
+    "sweep",
+)
 _NAMES = {
     "load": "footfall.loading",
     **dict.fromkeys(("Robot", "Link", "Joint", "Foot", "Actuator", "Rotor"), "footfall.robot.model.description"),
-    "compile": "footfall.compiling", "jacobian": "footfall.compiling", "gradient": "footfall.compiling",
+    "compile": "footfall.compiling",
+    "jacobian": "footfall.compiling",
+    "gradient": "footfall.compiling",
     "program": "footfall.compiling",
-    "controller": "footfall.control.interface", "JointCommand": "footfall.control.interface",
-    "Sensed": "footfall.control.interface", "Command": "footfall.control.interface",
-    "Simulation": "footfall.simulate.simulation", "Push": "footfall.simulate.pushes",
-    "Block": "footfall.simulate.block",
-    "FreeBall": "footfall.contact.free_bodies", "FreeBox": "footfall.contact.free_bodies",
-    "Recording": "footfall.recording.recording", "linearize": "footfall.simulate.linear_step",
+    "controller": "footfall.control.interface",
+    "JointCommand": "footfall.control.interface",
+    "Sensed": "footfall.control.interface",
+    "Command": "footfall.control.interface",
+    "Simulation": "footfall.sim.simulation",
+    "Push": "footfall.sim.pushes",
+    "Block": "footfall.sim.block",
+    "FreeBall": "footfall.contact.free_bodies",
+    "FreeBox": "footfall.contact.free_bodies",
+    "Recording": "footfall.recording.recording",
+    "linearize": "footfall.sim.linearization",
     "margins": "footfall.analysis.margin_search",
-    "Batch": "footfall.batch.batch", "GpuBatch": "footfall.batch.gpu", "show": "footfall.view.show",
-}  # fmt: skip
+    "Batch": "footfall.sim.batch",
+    "GpuBatch": "footfall.sim.gpu",
+    "show": "footfall.view.show",
+}
 
 __all__ = [
-    "Actuator", "Batch", "Block", "Command", "Foot", "FootfallError", "FreeBall", "FreeBox", "GpuBatch", "InputError",
-    "Joint", "JointCommand", "Link", "MissingExtraError", "ModelError", "Push", "Recording", "Robot", "Rotor", "Sensed",
-    "Simulation", "TraceError", "analysis", "compare", "compile", "contact", "control", "controller", "debug",
-    "draw", "dynamics", "export", "gait", "gradient", "hardware", "jacobian", "kinematics", "learn", "linearize",
-    "load", "margins", "numeric", "program", "recording", "robot", "show", "simulate", "solve", "spatial", "sweep",
-    "trace",
-]  # fmt: skip
+    "Actuator",
+    "Batch",
+    "Block",
+    "Command",
+    "Foot",
+    "FootfallError",
+    "FreeBall",
+    "FreeBox",
+    "GpuBatch",
+    "InputError",
+    "Joint",
+    "JointCommand",
+    "Link",
+    "MissingExtraError",
+    "ModelError",
+    "Push",
+    "Recording",
+    "Robot",
+    "Rotor",
+    "Sensed",
+    "Simulation",
+    "TraceError",
+    "analysis",
+    "compile",
+    "contact",
+    "control",
+    "controller",
+    "debug",
+    "draw",
+    "dynamics",
+    "export",
+    "gait",
+    "gradient",
+    "hardware",
+    "jacobian",
+    "kinematics",
+    "learn",
+    "linearize",
+    "load",
+    "margins",
+    "mujoco",
+    "program",
+    "recording",
+    "robot",
+    "sensing",
+    "show",
+    "sim",
+    "spatial",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> "Named":

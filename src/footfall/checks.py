@@ -1,6 +1,6 @@
 """Checks of numbers that users give: each refuses in one sentence that names what is wrong, and says what it got.
 
-Parts of robots have their own (``robot.parts``), whose errors are of the model.
+All number checks of footfall live here; numbers in the text of XML files are read by ``robot.files.guard``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import InputError, finite
-from footfall.nests import Given
+from footfall.errors import FootfallError, InputError, finite
+from nptrace._types import Given
 
 
 def is_number(value: object) -> bool:
@@ -22,7 +22,7 @@ def is_number(value: object) -> bool:
 
 
 def finite_number(value: Given, what: str) -> float:
-    """A finite number, or an InputError."""
+    """Return a finite number, or refuse what is not one."""
     number = _float(value, what)
     if not math.isfinite(number):
         raise InputError(f"{what} must be finite, got {number}")
@@ -30,17 +30,56 @@ def finite_number(value: Given, what: str) -> float:
 
 
 def positive_number(value: Given, what: str) -> float:
-    """A finite number above zero, or an InputError."""
+    """Return a finite number above zero, or refuse what is not one."""
     number = _float(value, what)
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{what} must be positive and finite, got {number:g}")
     return number
 
 
+def number_from_zero(value: Given, what: str) -> float:
+    """Return a finite number of 0 or more, or refuse what is not one."""
+    if not is_number(value) or value < 0:
+        raise InputError(f"{what} must be 0 or more, got {value!r}")
+    return float(value)
+
+
+def whole_number(value: Given, what: str, low: int | None = None, high: int | None = None) -> int:
+    """Return a whole number within bounds, which both count as within, or refuse what is not one."""
+    if isinstance(value, bool | np.bool_) or not is_number(value) or value != value // 1:
+        raise InputError(f"{what} must be a whole number, got {value!r}")
+    if low is not None and value < low:
+        raise InputError(f"{what} must be at least {low}, got {value}")
+    if high is not None and value > high:
+        raise InputError(f"{what} must be at most {high}, got {value}")
+    return int(value)
+
+
+def number_within(
+    value: Given,
+    what: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    infinite: bool = False,
+    error: type[FootfallError] = InputError,
+) -> float:
+    """Return a number from low to high, or raise an ``error``; only with ``infinite`` may it be infinite."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise error(f"{what} must be a number, got {value!r}") from None
+    if math.isnan(result) or (math.isinf(result) and not infinite):
+        raise error(f"{what} is not finite: {result}")
+    if not low <= result <= high:
+        raise error(f"{what} must lie in [{low:g}, {high:g}], got {result:g}")
+    return result
+
+
 def number_between(
     value: Given, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
 ) -> float:
-    """A number between two others, neither of them included, or an InputError that says what is ``wanted``."""
+    """Return a number between two others, neither included, or refuse it and say what is ``wanted``."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -51,7 +90,7 @@ def number_between(
 
 
 def checked_number(value: Given, what: str, low: float, high: float = np.inf, above: bool = False) -> Given:
-    """A finite number from low (beyond it with ``above``) to high, or an InputError; a traced value passes as it is."""
+    """Return a finite number from low (beyond it with ``above``) to high; a traced value passes as it is."""
     if isinstance(value, Real):
         number = float(value)
         if np.isfinite(number) and low <= number <= high and not (above and number == low):
@@ -66,7 +105,7 @@ def checked_number(value: Given, what: str, low: float, high: float = np.inf, ab
 
 
 def three_numbers(value: Given, what: str) -> Float[ndarray, "3"]:
-    """Three finite numbers as an array of their own, or an InputError."""
+    """Return three finite numbers as an array of their own, or refuse what is not that."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -77,7 +116,7 @@ def three_numbers(value: Given, what: str) -> Float[ndarray, "3"]:
 
 
 def one_or_more_names(value: Given, what: str) -> tuple[str, ...]:
-    """Names, of which one may stand alone, as a tuple, or an InputError."""
+    """Return names, of which one may stand alone, as a tuple, or refuse what is not that."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
@@ -94,24 +133,15 @@ def _float(value: Given, what: str) -> float:
     raise InputError(f"{what} must be a number, got {value!r}")
 
 
-def checked_option(name: str, kind: str, value: Given) -> Given:
-    """A value of the option's type: whole numbers pass for decimal ones, nothing else passes for anything else."""
-    if value is None and "None" in kind:
-        return None
-    wanted = kind.partition(" |")[0]
-    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value):
-        return float(value)
-    if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if wanted == "str" and isinstance(value, str) and value:
-        return value
-    if wanted == "bool" and isinstance(value, bool):
-        return value
-    words = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}[wanted]
-    raise InputError(f"{name} must be {words}, got {value!r}")
-
-
 __all__ = [
-    "checked_number", "checked_option", "finite_number", "is_number", "number_between", "one_or_more_names",
-    "positive_number", "three_numbers",
-]  # fmt: skip
+    "checked_number",
+    "finite_number",
+    "is_number",
+    "number_between",
+    "number_from_zero",
+    "number_within",
+    "one_or_more_names",
+    "positive_number",
+    "three_numbers",
+    "whole_number",
+]

@@ -12,10 +12,11 @@ import math
 
 import numpy as np
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError, TraceMismatch
-from footfall.nests import Scalar
-from footfall.trace.graph.refusal import refusal
+from nptrace._types import Scalar
+from nptrace.ir.refusal import refusal
+from nptrace.numeric import verifying
 
 __all__ = ["print"]
 
@@ -25,9 +26,9 @@ def print(*values: Scalar, t: float | None = None, every: float | None = None) -
 
     t: the controller's time [s], printed first. every: only when so many seconds of ``t`` have passed.
     """
-    if numeric.tracer.get() is not None:
+    if nptrace.is_tracing():
         raise refusal("ff.debug.print needs numbers, and a trace has only symbols for them")
-    if numeric.verifying.get():
+    if verifying.get():
         raise TraceMismatch("it calls ff.debug.print, which shows numbers that compiled code does not hand out")
     if every is not None and (t is None or not every > 0):
         raise InputError("ff.debug.print(..., every=0.1) needs the controller's time: t=t, and a positive every")

@@ -26,7 +26,7 @@ _PLACEHOLDER = 1.0  # [N m]
 def load(source: str | Path, /, **options: Any) -> Robot:
     """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
 
-    Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``. The robot has a pose
+    Options are the variant of a library robot, or those of ``robot.files.urdf_mjcf.load_model``. The robot has a pose
     ``stand`` wherever its legs tell how to stand.
     """
     robot = with_stand(loading.load(source, **options))

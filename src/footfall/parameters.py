@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+from footfall.adapters import Adapter, unadapted
 from footfall.errors import unknown
-from footfall.nests import Nest
-from footfall.seams import Adapter, unadapted
+from nptrace._types import PyTree
 
 
-def look_up(part: Nest, path: str, inside: str) -> Nest:
+def look_up(part: PyTree, path: str, inside: str) -> PyTree:
     """``look_up(controller, "gait.period", "controller")``; an unknown name is refused with the nearest."""
     for key in path.split("."):
         part = unadapted(part)
@@ -20,7 +20,7 @@ def look_up(part: Nest, path: str, inside: str) -> Nest:
     return part
 
 
-def replaced(part: Nest, path: str, value: Nest) -> Nest:
+def replaced(part: PyTree, path: str, value: PyTree) -> PyTree:
     """A copy of a frozen dataclass with one number inside it changed; nothing is checked again."""
     if isinstance(part, Adapter):
         path = f"adapted.{path}"

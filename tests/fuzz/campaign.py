@@ -24,13 +24,18 @@ from typing import Any
 HERE = Path(__file__).parent
 # cases of each kind in the whole campaign, and where they are made
 KINDS = {
-    "models": ("models:models", 7000), "meshes": ("models:meshes", 3000), "recordings": ("files:recordings", 3000),
-    "policies": ("files:policies", 2000), "policies in ONNX": ("onnx_files:cases", 2000),
-    "checkpoints": ("files:checkpoints", 2000), "training checkpoints": ("files:training_checkpoints", 1000),
+    "models": ("models:models", 7000),
+    "meshes": ("models:meshes", 3000),
+    "recordings": ("files:recordings", 3000),
+    "policies": ("files:policies", 2000),
+    "policies in ONNX": ("onnx_files:cases", 2000),
+    "checkpoints": ("files:checkpoints", 2000),
+    "training checkpoints": ("files:training_checkpoints", 1000),
     "joint angles and motors": ("files:motors", 2000),
-    "studies": ("files:studies", 3000), "page messages": ("page:messages", 2000),
+    "studies": ("files:studies", 3000),
+    "page messages": ("page:messages", 2000),
     "controllers": ("controllers:controllers", 200),
-}  # fmt: skip
+}
 REFEREES = {"MuJoCo": ("models:mujoco", 7000), "Pinocchio": ("models:pinocchio", 7000)}
 PATIENCE = 20.0  # [s] of a process's own time for one case
 SILENCE = 300.0  # [s] without any answer, on a machine that may be busy

@@ -12,31 +12,78 @@ import numpy as np
 from files import small_robot
 
 import footfall as ff
-from footfall.simulate.simulation import Simulation
+from footfall.sim.simulation import Simulation
 
 # Pieces of controllers; x is the joint's angle, w its rate, m the memory, t the time.
 NUMBERS = (
-    "x", "w", "m", "t", "0.3", "np.sin(3.0 * t)", "np.maximum(x, w)", "np.where(x > m, x, 0.1)", "np.clip(w, -1, 1)",
-    "np.abs(x - m)", "x * w", "np.sqrt(np.abs(w) + 1.0)", "np.exp(-x * x)", "m / (1.0 + t)", "np.tanh(m)", "2.0 - x",
-    "sensed.forces[0, 2] * 1e-3", "command.forward", "np.arctan2(x, 1.0 + t)", "np.sign(w) * 0.1",
-)  # fmt: skip
+    "x",
+    "w",
+    "m",
+    "t",
+    "0.3",
+    "np.sin(3.0 * t)",
+    "np.maximum(x, w)",
+    "np.where(x > m, x, 0.1)",
+    "np.clip(w, -1, 1)",
+    "np.abs(x - m)",
+    "x * w",
+    "np.sqrt(np.abs(w) + 1.0)",
+    "np.exp(-x * x)",
+    "m / (1.0 + t)",
+    "np.tanh(m)",
+    "2.0 - x",
+    "sensed.forces[0, 2] * 1e-3",
+    "command.forward",
+    "np.arctan2(x, 1.0 + t)",
+    "np.sign(w) * 0.1",
+)
 ODD = (
-    "1e300", "np.nan", "np.inf", "1.0 / 0.0", "np.zeros(3)", "'a'", "None", "np.zeros((1, 1))", "[0.1]", "True", "1j",
-    "float(x)", "(x if x > 0 else w)", "np.linalg.norm(np.array([x, w]))", "int(t)", "np.sort(np.array([x, w]))[0]",
-    "x / 0", "np.log(-1.0 - x * x)", "sensed.q[99]", "sensed.nothing", "undefined", "np.array([x, w])[int(t)]",
-    "10**400", "np.argmax(np.array([x, w]))", "np.float32(0.1)", "object()", "max(x, w)", "x and w",
+    "1e300",
+    "np.nan",
+    "np.inf",
+    "1.0 / 0.0",
+    "np.zeros(3)",
+    "'a'",
+    "None",
+    "np.zeros((1, 1))",
+    "[0.1]",
+    "True",
+    "1j",
+    "float(x)",
+    "(x if x > 0 else w)",
+    "np.linalg.norm(np.array([x, w]))",
+    "int(t)",
+    "np.sort(np.array([x, w]))[0]",
+    "x / 0",
+    "np.log(-1.0 - x * x)",
+    "sensed.q[99]",
+    "sensed.nothing",
+    "undefined",
+    "np.array([x, w])[int(t)]",
+    "10**400",
+    "np.argmax(np.array([x, w]))",
+    "np.float32(0.1)",
+    "object()",
+    "max(x, w)",
+    "x and w",
     "np.array([x]).tolist()[0]",
-)  # fmt: skip
+)
 RETURNS = (
     "ff.JointCommand(position=np.array([{a}]), kp=20.0, kd=0.5, torque=np.array([{b}])), {m}",
     "ff.JointCommand(torque=np.array([{a}])), {m}",
     "ff.JointCommand(position={a}, velocity={b}, kp=10.0, kd=0.3), {m}",
 )
 ODD_RETURNS = (
-    "ff.JointCommand(torque=np.array([{a}]))", "None", "({a}, {m})", "ff.JointCommand(torque=np.zeros(7)), {m}",
-    "ff.JointCommand(kp=-1.0, position={a}), {m}", "ff.JointCommand(kp={a}, position=1.0), {m}", "ff.JointCommand, {m}",
-    "ff.JointCommand(torque=np.array([{a}])), {{**{m}, 'more': 1.0}}", "ff.JointCommand(nothing=1.0), {m}",
-)  # fmt: skip
+    "ff.JointCommand(torque=np.array([{a}]))",
+    "None",
+    "({a}, {m})",
+    "ff.JointCommand(torque=np.zeros(7)), {m}",
+    "ff.JointCommand(kp=-1.0, position={a}), {m}",
+    "ff.JointCommand(kp={a}, position=1.0), {m}",
+    "ff.JointCommand, {m}",
+    "ff.JointCommand(torque=np.array([{a}])), {{**{m}, 'more': 1.0}}",
+    "ff.JointCommand(nothing=1.0), {m}",
+)
 
 
 def source(seed: int) -> str:

@@ -21,8 +21,8 @@ from footfall.recording.recording import Event, Recording
 from footfall.recording.recording_file import RecordingError, RecordingWriter, recover
 from footfall.robot import Foot, Joint, Link, Robot, library
 from footfall.robot.model.json_form import robot_to_json
-from footfall.simulate.runfile import options_of, plan, read_run_file
-from footfall.simulate.simulation import Simulation
+from footfall.sim.runfile import options_of, plan, read_run_file
+from footfall.sim.simulation import Simulation
 from footfall.sweep import table
 from footfall.sweep.item import check_names
 from footfall.sweep.journal import Journal
@@ -34,9 +34,17 @@ Case = Callable[[int], str]
 def small_robot() -> Robot:
     """A trunk on one leg: compiled in a moment."""
     inertia = np.diag([0.01, 0.02, 0.02])
-    links = [Link("trunk", 3.0, (0.0, 0.0, 0.0), inertia), Link("leg", 1.0, (0.0, 0.0, -0.1), inertia)]
-    foot = Foot("F", "leg", (0.0, 0.0, -0.3), 0.02)
-    return Robot("hopper", links, [Joint("hip", "revolute", "trunk", "leg", axis=(0.0, 1.0, 0.0))], [foot])
+    links = [
+        Link(name="trunk", mass=3.0, com=(0.0, 0.0, 0.0), inertia=inertia),
+        Link(name="leg", mass=1.0, com=(0.0, 0.0, -0.1), inertia=inertia),
+    ]
+    foot = Foot(name="F", link="leg", position=(0.0, 0.0, -0.3), radius=0.02)
+    return Robot(
+        name="hopper",
+        links=links,
+        joints=[Joint(name="hip", kind="revolute", parent="trunk", child="leg", axis=(0.0, 1.0, 0.0))],
+        feet=[foot],
+    )
 
 
 def as_json(value: Any) -> str:
@@ -50,10 +58,12 @@ def recordings(folder: Path) -> Case:
     rows = 60
     random_numbers = np.random.default_rng(5)
     columns = {
-        "time": np.arange(rows) * 1e-3, "q": random_numbers.normal(size=(rows, robot.nq)),
-        "v": random_numbers.normal(size=(rows, robot.nv)), "kinetic": np.ones(rows),
+        "time": np.arange(rows) * 1e-3,
+        "q": random_numbers.normal(size=(rows, robot.nq)),
+        "v": random_numbers.normal(size=(rows, robot.nv)),
+        "kinetic": np.ones(rows),
         "contact": np.ones((rows, 1), bool),
-    }  # fmt: skip
+    }
     sources = []
     for compression in ("zstd", ""):
         with RecordingWriter(folder / "whole.mcap", robot, {"dt": 1e-3}, 16, compression) as writer:
@@ -171,7 +181,7 @@ def policies(folder: Path) -> Case:
     words = json.loads(arrays["words"].tobytes())
     robot = library.load("mini_cheetah")
     q, v = robot.state("stand")
-    sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+    sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
     path = folder / "case.npz"
 
     def case(seed: int) -> str:
@@ -257,7 +267,7 @@ def motors(folder: Path) -> Case:
     """Joint angles that ``footfall identify motors`` reads, and the file that it writes, as ``--motors`` reads it."""
     from footfall.analysis.hanging import COLUMNS, Encoders
     from footfall.analysis.motor_report import read_identified
-    from footfall.hardware.motor_model import MotorModel
+    from footfall.sim.motors import MotorModel
 
     robot = small_robot()
     time = np.arange(300) * 0.01
@@ -269,18 +279,18 @@ def motors(folder: Path) -> Case:
         sources.append((folder / "whole.npz").read_bytes())
     row = dict.fromkeys(COLUMNS, 0.0) | {"armature": 0.01, "static_ratio": 1.1, "gain": 0.9, "delay": 0.004}
     written: Any = {
-        "joints": list(robot.joint_names), "table": [[row[key] for key in COLUMNS]],
+        "format": 1,
+        "joints": list(robot.joint_names),
+        "table": [[row[key] for key in COLUMNS]],
         "motors": {"bias": [0.0], "gain": [0.9], "delay": [0.004]},
-    }  # fmt: skip
+    }
     path = folder / "case.npz"
 
     def case(seed: int) -> str:
         luck = random.Random(seed)
         act = luck.randrange(4)
         if act < 2:
-            path.write_bytes(
-                spoiled_archive(arrays, luck) if act == 0 else spoiled_bytes(luck.choice(sources), luck)
-            )  # fmt: skip
+            path.write_bytes(spoiled_archive(arrays, luck) if act == 0 else spoiled_bytes(luck.choice(sources), luck))
             found = Encoders.read(path)
             if not (found.period > 0 and np.isfinite(found.measured).all() and np.isfinite(found.wanted).all()):
                 raise AssertionError("joint angles were read that are not finite")
@@ -348,7 +358,7 @@ def studies(folder: Path) -> Case:
     small = parse_study('[run]\nrobot = "mini_cheetah"\n[grid]\nspeed = [0.1, 0.2, 0.3]', folder)
     items = small.items()
     answer: Any = {"status": "done", "result": {"distance": 1.5, "speed m/s": [1, 2]}, "message": None, "seconds": 0.1}
-    header: Any = {"footfall_sweep": 1, "study": "study", "versions": {}}
+    header: Any = {"format": 1, "study": "study", "versions": {}}
 
     def case(seed: int) -> str:
         luck = random.Random(seed)

@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from spoil import NUMBERS, spoiled_bytes, spoiled_text
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "robot"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "footfall" / "robot"))
 from model_samples import mutated, small_mjcf, small_urdf
 
 from footfall.contact.heightfield import Heightfield
 from footfall.dynamics import forward_dynamics, mass_matrix
 from footfall.robot.files.loading import load
-from footfall.robot.files.mesh_files import read_mesh, simplified
+from footfall.robot.files.mesh import read_mesh, simplified
 
 Case = Callable[[int], str]
 FORMATS = (b"%s%s%s%s%s%s%s%s", b"%n%n", b"%99999999d", b"{0}", b"&lt;script&gt;", b"[/x]", b"&#27;[2J", b"../x")
@@ -141,9 +141,14 @@ def _samples() -> list[tuple[str, bytes]]:
     head = b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (6, 4), }"
     npy = head.ljust(127) + b"\n" + np.linspace(0, 0.1, 24).tobytes()
     return [
-        (".stl", stl()), (".stl", b"solid x\n" + facet.encode() * 4 + b"endsolid\n"), (".obj", obj.encode()),
-        (".dae", collada.encode()), (".dae", collada.encode()), (".png", png), (".npy", npy),
-    ]  # fmt: skip
+        (".stl", stl()),
+        (".stl", b"solid x\n" + facet.encode() * 4 + b"endsolid\n"),
+        (".obj", obj.encode()),
+        (".dae", collada.encode()),
+        (".dae", collada.encode()),
+        (".png", png),
+        (".npy", npy),
+    ]
 
 
 def meshes(folder: Path) -> Case:

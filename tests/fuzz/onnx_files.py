@@ -73,7 +73,7 @@ def cases(folder: Path) -> Case:
     source, model, robot = whole.read_bytes(), onnx.load(whole), library.load("mini_cheetah")
     words = Policy.load("mini_cheetah").drive.interface(robot).words()
     q, v = robot.state("stand")
-    sensed = Sensed(q, v, np.zeros((robot.nf, 3)))
+    sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
 
     def case(seed: int) -> str:
         luck = random.Random(seed)
@@ -85,8 +85,11 @@ def cases(folder: Path) -> Case:
         if act == 2:
             said = spoiled_json(words, luck)
             lines = [f"{key} = {json.dumps(value)}" for key, value in said.items()] if isinstance(said, dict) else ["x"]
-            table.write_bytes(spoiled_text("\n".join(lines).encode(), luck) if luck.random() < 0.3 else
-                              "\n".join(lines).encode("utf-8", "replace"))  # fmt: skip
+            table.write_bytes(
+                spoiled_text("\n".join(lines).encode(), luck)
+                if luck.random() < 0.3
+                else "\n".join(lines).encode("utf-8", "replace")
+            )
             mapping = read_mapping(table)
         policy = Policy.load(path, mapping)
         command, _ = policy(0.1, robot, sensed, Command(forward=0.3), policy.start(robot))

@@ -19,7 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import LIMITS
-from footfall.view.driver import Driver
+from footfall.view.driver import SimulationThread
 from footfall.view.gamepad import PROTOCOL
 from footfall.view.live import LivePage
 from footfall.view.server import Server
@@ -35,7 +35,7 @@ class _Page:
 
     def __init__(self) -> None:
         self.server = Server()
-        self.driver = Driver()
+        self.driver = SimulationThread()
         self.page = LivePage(self.server, self.driver)
         self.driver.start()
         handles = [*self.page.sliders.values(), *self.page.menus.values(), self.page.again, self.page.buttons]
@@ -48,10 +48,13 @@ class _Page:
             with urllib.request.urlopen(self.server.address, timeout=_PATIENCE) as page:
                 cookie = page.headers.get("Set-Cookie", "").partition(";")[0]
             self.links[protocol] = connect(
-                f"ws://127.0.0.1:{self.server.port}/", subprotocols=[protocol],
+                f"ws://127.0.0.1:{self.server.port}/",
+                subprotocols=[protocol],
                 additional_headers={"Cookie": cookie} if cookie else None,
-                origin=f"http://127.0.0.1:{self.server.port}", open_timeout=_PATIENCE, max_size=None,
-            )  # fmt: skip
+                origin=f"http://127.0.0.1:{self.server.port}",
+                open_timeout=_PATIENCE,
+                max_size=None,
+            )
         return self.links[protocol]
 
     def send(self, protocol: str, message: bytes | str) -> str:

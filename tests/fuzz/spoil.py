@@ -8,9 +8,33 @@ import re
 from typing import Any
 
 NUMBERS = (
-    "nan", "inf", "-inf", "1e400", "-1", "0", "1e-320", "1e300", "-1e300", "1e30", "1e12", "9" * 400, "1e-30", "0x10",
-    "1_0", "NaN", "Infinity", "-0.0", "4294967296", "9223372036854775808", "1e9", "--1", "", "é", "true", "null",
-)  # fmt: skip
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "-1",
+    "0",
+    "1e-320",
+    "1e300",
+    "-1e300",
+    "1e30",
+    "1e12",
+    "9" * 400,
+    "1e-30",
+    "0x10",
+    "1_0",
+    "NaN",
+    "Infinity",
+    "-0.0",
+    "4294967296",
+    "9223372036854775808",
+    "1e9",
+    "--1",
+    "",
+    "é",
+    "true",
+    "null",
+)
 _NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][-+]?\d+)?")
 _LIMIT = 400_000  # bytes that a case may grow to
 
@@ -85,10 +109,37 @@ def strange(luck: random.Random) -> Any:
     nested: Any = 1.0
     for _ in range(luck.choice((1, 3, 200))):
         nested = [nested]
-    return luck.choice((
-        None, True, -1, 0, 10**30, 10**400, 1e300, -1e300, 1e-300, 1e12, 2**63, "", "x" * 3000, "nan", "\0", "\ud800",
-        "<b>", "../../x", [], {}, [1, "a"], [[1.0] * 3] * 3, [1.0] * 3, {"a": {}}, nested, float("nan"), float("inf"),
-    ))  # fmt: skip
+    return luck.choice(
+        (
+            None,
+            True,
+            -1,
+            0,
+            10**30,
+            10**400,
+            1e300,
+            -1e300,
+            1e-300,
+            1e12,
+            2**63,
+            "",
+            "x" * 3000,
+            "nan",
+            "\0",
+            "\ud800",
+            "<b>",
+            "../../x",
+            [],
+            {},
+            [1, "a"],
+            [[1.0] * 3] * 3,
+            [1.0] * 3,
+            {"a": {}},
+            nested,
+            float("nan"),
+            float("inf"),
+        )
+    )
 
 
 def _places(value: Any) -> Any:

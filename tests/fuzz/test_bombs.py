@@ -12,16 +12,16 @@ import pytest
 import zstandard
 from waiting import within
 
+from footfall._io.archive import NoArchive, read_archive
 from footfall.analysis.hanging import Encoders
-from footfall.archive import NoArchive, read_archive
 from footfall.control.learned.policy import SHIPPED, Policy
 from footfall.errors import InputError, ModelError
 from footfall.recording import mcap_file
 from footfall.recording.recording import Recording, RecordingError
 from footfall.recording.recording_file import RecordingWriter
 from footfall.robot import library
-from footfall.robot.files.mesh_files import MOST_TRIANGLES, read_mesh
-from footfall.simulate.simulation import Simulation
+from footfall.robot.files.mesh import MOST_TRIANGLES, read_mesh
+from footfall.sim.simulation import Simulation
 from footfall.sweep.study import parse_study
 
 SOON = 15.0  # [s] of this process's own time, many times what any of these takes on a slow machine; a bomb: minutes
@@ -76,7 +76,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_by_its_heads(tmp_path):
     path = with_chunks(tmp_path / "large.mcap", *[chunk] * 40)
     with (
         in_no_time(),
-        pytest.raises(RecordingError, match=r"large.mcap is no recording to unpack: it is \d+ bytes long .* 10 GiB"),
+        pytest.raises(RecordingError, match=r"large.mcap is not a recording to unpack: it is \d+ bytes long .* 10 GiB"),
     ):
         Recording.load(path)
 

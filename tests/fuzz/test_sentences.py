@@ -11,8 +11,8 @@ from footfall.control.learned.policy import Policy
 from footfall.errors import SPOILED, FootfallError, InputError
 from footfall.recording.recording import Event, Recording, RecordingError
 from footfall.robot import library
-from footfall.simulate.runfile import read_run_file
-from footfall.simulate.simulation import Simulation
+from footfall.sim.runfile import read_run_file
+from footfall.sim.simulation import Simulation
 from footfall.sweep import table
 from footfall.sweep.journal import Journal
 from footfall.sweep.study import parse_study, read_study
@@ -21,8 +21,11 @@ ROBOT = library.load("mini_cheetah")
 
 
 def rows(count=3, **changed):
-    columns = {"time": np.arange(count) * 1e-3, "q": np.tile(ROBOT.state("stand")[0], (count, 1)),
-               "v": np.zeros((count, ROBOT.nv))}  # fmt: skip
+    columns = {
+        "time": np.arange(count) * 1e-3,
+        "q": np.tile(ROBOT.state("stand")[0], (count, 1)),
+        "v": np.zeros((count, ROBOT.nv)),
+    }
     return {**columns, **changed}
 
 
@@ -30,9 +33,19 @@ def rows(count=3, **changed):
 @pytest.mark.parametrize("name", ["x" * 5000, "x" * 5000 + ".urdf", "a\0b.urdf", "a\0b"], ids=range(4))
 def test_names_that_no_file_can_have(name, tmp_path):
     sim = Simulation(ROBOT)
-    readers = [ff.load, Recording.load, read_run_file, read_study, Policy.load, sim.resume, Recording.from_netcdf,
-               lambda path: Journal(tmp_path / path, "j", False, {}), Recording(ROBOT, rows()).save,
-               Recording(ROBOT, rows()).to_netcdf, sim.checkpoint]  # fmt: skip
+    readers = [
+        ff.load,
+        Recording.load,
+        read_run_file,
+        read_study,
+        Policy.load,
+        sim.resume,
+        Recording.from_netcdf,
+        lambda path: Journal(tmp_path / path, "j", False, {}),
+        Recording(ROBOT, rows()).save,
+        Recording(ROBOT, rows()).to_netcdf,
+        sim.checkpoint,
+    ]
     for read in readers:
         with pytest.raises(FootfallError) as caught:
             read(name)
@@ -71,12 +84,15 @@ def test_a_checkpoint_that_no_run_has_reached(place, value, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("W", np.nan, "not finite"), ("seen_mean", np.zeros(3), "of shape"), ("steps", [1], "is not a checkpoint"),
-        ("seconds", -1.0, "is not a checkpoint"), ("curve", [[1.0]], "is not a checkpoint"),
+        ("W", np.nan, "not finite"),
+        ("seen_mean", np.zeros(3), "of shape"),
+        ("steps", [1], "is not a checkpoint"),
+        ("seconds", -1.0, "is not a checkpoint"),
+        ("curve", [[1.0]], "is not a checkpoint"),
         ("random", [{"bit_generator": "PCG64"}], "is not a checkpoint"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_a_training_refuses_a_checkpoint_that_it_did_not_write_and_stays_as_it_was(key, value, words, tmp_path):
     from footfall.learn.ppo import Settings
     from footfall.learn.training import CpuTraining
@@ -103,7 +119,7 @@ def test_a_training_refuses_a_checkpoint_that_it_did_not_write_and_stays_as_it_w
 
 
 def test_numbers_too_large_for_a_float_are_junk():
-    from footfall.view.command_limits import clipped
+    from footfall.view.driver import clipped
     from footfall.view.gamepad import understood
 
     assert clipped("forward", 10**400) == 0.0
@@ -128,8 +144,18 @@ def small_study(folder):
 def test_a_column_with_any_name_has_a_place_in_the_table(tmp_path):
     study = small_study(tmp_path)
     items = study.items()
-    result = {"speed m/s": 0.5, "": 1.0, ".": 2.0, "a/b/c": [1.0, 2.0], "\0": 3.0, "speed": 4.0, "big": 10**400,
-              "text": "null \0 and \ud800", "item_status": 1, "whole": 2**63}  # fmt: skip
+    result = {
+        "speed m/s": 0.5,
+        "": 1.0,
+        ".": 2.0,
+        "a/b/c": [1.0, 2.0],
+        "\0": 3.0,
+        "speed": 4.0,
+        "big": 10**400,
+        "text": "null \0 and \ud800",
+        "item_status": 1,
+        "whole": 2**63,
+    }
     entries = {i.digest: {"status": "done", "result": result, "message": "\0", "seconds": 1.0} for i in items}
     made = table.to_xarray(study, items, entries)
     again = table.read(table.write(made, tmp_path / "results.nc"))
@@ -182,10 +208,17 @@ def test_a_schedule_with_a_number_too_large_for_a_float_is_one_sentence(tmp_path
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("changed", [
-    {"q": np.full((3, ROBOT.nq), np.nan)}, {"q": np.full((3, ROBOT.nq), 1e300)}, {"q": np.zeros((3, ROBOT.nq))},
-    {"force": np.full((3, ROBOT.nf, 3), 1e300)}, {"force": np.full((3, ROBOT.nf, 3), np.nan)},
-], ids=["nan", "far", "no turn", "strong", "no force"])  # fmt: skip
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"q": np.full((3, ROBOT.nq), np.nan)},
+        {"q": np.full((3, ROBOT.nq), 1e300)},
+        {"q": np.zeros((3, ROBOT.nq))},
+        {"force": np.full((3, ROBOT.nf, 3), 1e300)},
+        {"force": np.full((3, ROBOT.nf, 3), np.nan)},
+    ],
+    ids=["nan", "far", "no turn", "strong", "no force"],
+)
 def test_rows_that_no_picture_can_show(changed, tmp_path):
     rec = Recording(ROBOT, rows(**changed))
     with pytest.raises(InputError, match="cannot be shown"):
@@ -266,9 +299,24 @@ def test_what_parsers_raise_is_listed():
     import tokenize
     import zlib
 
-    for kind in (AttributeError, EOFError, IndexError, KeyError, MemoryError, NotImplementedError, OverflowError,
-                 RecursionError, StopIteration, SyntaxError, TypeError, UnicodeDecodeError, ZeroDivisionError,
-                 struct.error, tokenize.TokenError, zlib.error):  # fmt: skip
+    for kind in (
+        AttributeError,
+        EOFError,
+        IndexError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        OverflowError,
+        RecursionError,
+        StopIteration,
+        SyntaxError,
+        TypeError,
+        UnicodeDecodeError,
+        ZeroDivisionError,
+        struct.error,
+        tokenize.TokenError,
+        zlib.error,
+    ):
         assert issubclass(kind, SPOILED)
     assert not issubclass(KeyboardInterrupt, SPOILED)
     assert not issubclass(FootfallError, SPOILED)

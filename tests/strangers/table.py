@@ -23,26 +23,45 @@ from pathlib import Path
 import numpy as np
 
 import footfall as ff
-from footfall.contact.terrain import distances
 from footfall.gait.tuned import hip_height_of
 from footfall.robot.files.installed import file_of
-from footfall.simulate.runfile import RunOptions, plan
+from footfall.sim.run_options import RunOptions
+from footfall.sim.runfile import plan
 
 MENAGERIE = (
-    "anybotics_anymal_b/anymal_b.xml", "anybotics_anymal_c/anymal_c.xml", "anybotics_anymal_c/anymal_c_mjx.xml",
-    "boston_dynamics_spot/spot.xml", "boston_dynamics_spot/spot_arm.xml", "google_barkour_v0/barkour_v0.xml",
-    "google_barkour_v0/barkour_v0_mjx.xml", "google_barkour_v0/barkour_v0.urdf", "google_barkour_vb/barkour_vb.xml",
-    "google_barkour_vb/barkour_vb_mjx.xml", "google_barkour_vb/barkour_vb_rev_1_0_head_straight.urdf",
-    "unitree_a1/a1.xml", "unitree_go1/go1.xml", "unitree_go2/go2.xml", "unitree_go2/go2_mjx.xml",
-)  # fmt: skip
+    "anybotics_anymal_b/anymal_b.xml",
+    "anybotics_anymal_c/anymal_c.xml",
+    "anybotics_anymal_c/anymal_c_mjx.xml",
+    "boston_dynamics_spot/spot.xml",
+    "boston_dynamics_spot/spot_arm.xml",
+    "google_barkour_v0/barkour_v0.xml",
+    "google_barkour_v0/barkour_v0_mjx.xml",
+    "google_barkour_v0/barkour_v0.urdf",
+    "google_barkour_vb/barkour_vb.xml",
+    "google_barkour_vb/barkour_vb_mjx.xml",
+    "google_barkour_vb/barkour_vb_rev_1_0_head_straight.urdf",
+    "unitree_a1/a1.xml",
+    "unitree_go1/go1.xml",
+    "unitree_go2/go2.xml",
+    "unitree_go2/go2_mjx.xml",
+)
 UNITREE = (
-    "a1_description/urdf/a1.urdf", "a2_description/a2.xml", "a2_description/urdf/a2.urdf",
-    "aliengo_description/urdf/aliengo.urdf", "as2_description/as2.xml", "as2_description/urdf/as2.urdf",
-    "b1_description/xacro/b1.urdf", "b2_description/urdf/b2_description.urdf", "b2_description_mujoco/xml/b2.xml",
-    "b2_description_mujoco/xml/b2_description.urdf", "b2w_description/urdf/b2w_description.urdf",
-    "go1_description/urdf/go1.urdf", "go2_description/urdf/go2_description.urdf",
-    "go2w_description/urdf/go2w_description.urdf", "laikago_description/urdf/laikago.urdf",
-)  # fmt: skip
+    "a1_description/urdf/a1.urdf",
+    "a2_description/a2.xml",
+    "a2_description/urdf/a2.urdf",
+    "aliengo_description/urdf/aliengo.urdf",
+    "as2_description/as2.xml",
+    "as2_description/urdf/as2.urdf",
+    "b1_description/xacro/b1.urdf",
+    "b2_description/urdf/b2_description.urdf",
+    "b2_description_mujoco/xml/b2.xml",
+    "b2_description_mujoco/xml/b2_description.urdf",
+    "b2w_description/urdf/b2w_description.urdf",
+    "go1_description/urdf/go1.urdf",
+    "go2_description/urdf/go2_description.urdf",
+    "go2w_description/urdf/go2w_description.urdf",
+    "laikago_description/urdf/laikago.urdf",
+)
 PACKAGED = ("a1", "anymal_b", "anymal_c", "b1", "go1", "go2", "hyq", "laikago", "solo12")
 GROUNDS = ("plane", "slope:10", "rough:0.03")
 SETTLED = 2.0  # [s] before which speeds do not count
@@ -59,7 +78,7 @@ class Case:
     ground: str = "plane"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """How it went: speeds [m/s] along the heading, largest lean [degrees], least height over the standing one."""
 
@@ -133,8 +152,8 @@ def run(case: Case, path: Path, seconds: float) -> Outcome:
     gait = case.act if controller == "pd" else None
     speed = speed_of(robot) if controller in ("mpc", "whole_body") else None
     options = RunOptions(
-        case.robot, gait=gait, controller=controller, speed=speed, ground=case.ground, duration=seconds
-    )  # fmt: skip
+        robot=case.robot, gait=gait, controller=controller, speed=speed, ground=case.ground, duration=seconds
+    )
     planned = plan(robot, options)
     rec = planned.simulation.run(seconds)
     _, x, y, _ = rec.q[:, 3:7].T
@@ -142,10 +161,16 @@ def run(case: Case, path: Path, seconds: float) -> Outcome:
     heights = distances(planned.simulation.model.world.ground, rec.q[:, :3])
     settled = min(SETTLED, 0.5 * rec.duration)
     return Outcome(
-        case.robot, case.act, case.ground, planned.commanded_speed, rec.mean_velocity(after=settled)[0],
-        bool(rec.meta["fell"] or rec.meta["diverged"]), float(rec.time[-1]), lean,
-        float(heights.min()) / robot.poses["stand"].height,
-    )  # fmt: skip
+        robot=case.robot,
+        act=case.act,
+        ground=case.ground,
+        asked=planned.commanded_speed,
+        speed=rec.mean_velocity(after=settled)[0],
+        fell=bool(rec.meta["fell"] or rec.meta["diverged"]),
+        until=float(rec.time[-1]),
+        lean=lean,
+        height=float(heights.min()) / robot.poses["stand"].height,
+    )
 
 
 def table(outcomes: Iterable[Outcome]) -> str:

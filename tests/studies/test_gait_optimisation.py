@@ -72,10 +72,10 @@ def test_falling_missing_the_speed_and_going_crooked_all_cost():
 
 def test_the_table_marks_the_cheapest_and_leaves_out_what_fell():
     best = (
-        Best("r", "walk", 0.2, 0.2, 0.7, {}, True, 1),
-        Best("r", "trot", 0.2, 0.2, 0.5, {}, True, 1),
-        Best("r", "walk", 0.6, 0.3, 0.4, {}, False, 1),
-        Best("r", "trot", 0.6, 0.6, 0.6, {}, True, 1),
+        Best(robot="r", pattern="walk", asked=0.2, speed=0.2, cost=0.7, numbers={}, holds=True, evaluations=1),
+        Best(robot="r", pattern="trot", asked=0.2, speed=0.2, cost=0.5, numbers={}, holds=True, evaluations=1),
+        Best(robot="r", pattern="walk", asked=0.6, speed=0.3, cost=0.4, numbers={}, holds=False, evaluations=1),
+        Best(robot="r", pattern="trot", asked=0.6, speed=0.6, cost=0.6, numbers={}, holds=True, evaluations=1),
     )
     front = Front("r", best, {"walk": np.array([[0.2, 0.7]]), "trot": np.array([[0.2, 0.5], [0.6, 0.6]])})
     text = gait_front.table(front)

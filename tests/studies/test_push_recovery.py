@@ -23,7 +23,7 @@ def test_a_compiled_controller_is_mapped_in_a_batch_and_agrees_with_single_runs(
     again = push_map(cheetah, "pd", directions=4, phases=2, halvings=4)
     assert (found.impulse == again.impulse).all()
     # one push alone, in a simulation of its own: what the map says is survived is, and one step more is not
-    from footfall.simulate.runfile import options_of, plan
+    from footfall.sim.runfile import options_of, plan
 
     direction, phase = 1, 0
     for more, survives in ((0.0, True), (found.resolution, False)):
@@ -33,7 +33,9 @@ def test_a_compiled_controller_is_mapped_in_a_batch_and_agrees_with_single_runs(
         impulse = found.impulse[phase, direction] + more
         simulation.run(steady)
         height = float(simulation.q[2])
-        simulation.pushes = [ff.Push(simulation.time, push_recovery.PUSH, (0.0, impulse / push_recovery.PUSH, 0.0))]
+        simulation.pushes = [
+            ff.Push(start=simulation.time, duration=push_recovery.PUSH, force=(0.0, impulse / push_recovery.PUSH, 0.0))
+        ]
         simulation.run(push_recovery.PUSH + push_recovery.AFTER)
         assert (simulation.stopped is None and stands(simulation.q, height)) == survives
 
@@ -48,7 +50,15 @@ def test_a_robot_that_lies_or_leans_does_not_stand():
 
 def test_a_figure_has_a_panel_for_every_controller():
     maps = [
-        PushMap("robot", name, on, (0.0, 90.0), (0.0,), np.array([[3.0, 2.0 + on]]), 0.5)
+        PushMap(
+            robot="robot",
+            controller=name,
+            reflexes=on,
+            directions=(0.0, 90.0),
+            phases=(0.0,),
+            impulse=np.array([[3.0, 2.0 + on]]),
+            resolution=0.5,
+        )
         for name in CONTROLLERS
         for on in (False, True)
     ]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from footfall.rooms import room
+from nptrace.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from footfall.analysis.estimation_error import EstimationErrors, estimation_errors
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from footfall.analysis.sensed_torques import SensedTorques, joint_torques_from_sensors
     from footfall.analysis.walking_economy import Economy, Strides, economy, plot_economy, strides
 
-__all__, __getattr__, __dir__ = room(
+__all__, __getattr__, __dir__ = lazy_exports(
     "footfall.analysis",
     {
         "estimation_error": "EstimationErrors estimation_errors",

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,30 +27,36 @@ class DelayedController(FixedModel):
 
     NOT_IN_DIGEST = ("ticks",)
 
-    def start(self, robot: Robot) -> dict[str, Nest]:
+    def start(self, robot: Robot) -> dict[str, PyTree]:
         size, rows = robot.nq + robot.nv + 3 * robot.nf + 6, max(self.ticks, self.most) + 1
         seen = {"number": np.arange(rows) * 1.0, "row": np.zeros((rows, size))}
         return {"inner": self.inner.start(self.robot), "seen": seen, "count": 0.0, "ticks": float(self.ticks)}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, Nest]
-    ) -> tuple[JointCommand, dict[str, Nest]]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> tuple[JointCommand, dict[str, PyTree]]:
         now, ticks, fresh = _row(robot, sensed), memory["ticks"], memory["count"] < 0.5
 
-        def moved_on(carried: tuple[Nest, Nest], place: dict[str, Nest]) -> tuple[tuple[Nest, Nest], dict[str, Nest]]:
+        def moved_on(
+            carried: tuple[PyTree, PyTree], place: dict[str, PyTree]
+        ) -> tuple[tuple[PyTree, PyTree], dict[str, PyTree]]:
             newer, found = carried
             found = np.where(np.abs(place["number"] - ticks) < 0.5, newer, found)
             return (np.where(fresh, now, place["row"]), found), {"number": place["number"], "row": newer}
 
-        (_, then), seen = numeric.scan(moved_on, (now, now), memory["seen"])
+        (_, then), seen = nptrace.scan(moved_on, (now, now), memory["seen"])
         old = replace(_sensed(robot, then, sensed.imu is not None), gravity=sensed.gravity)
         asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
         asked = asked.spread(robot.nj)
         q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]
         torque = asked.kp * (asked.position - q) + asked.kd * (asked.velocity - rates) + asked.torque
         late = ticks > 0.5  # its joint loop too: what is not late leaves that to the step, which takes it implicitly
-        kept = replace(asked, kp=np.where(late, 0.0, asked.kp), kd=np.where(late, 0.0, asked.kd),
-                       torque=np.where(late, torque, asked.torque))  # fmt: skip
+        kept = replace(
+            asked,
+            kp=np.where(late, 0.0, asked.kp),
+            kd=np.where(late, 0.0, asked.kd),
+            torque=np.where(late, torque, asked.torque),
+        )
         return kept, {"inner": inner, "seen": seen, "count": memory["count"] + 1.0, "ticks": ticks}
 
 
@@ -62,7 +68,7 @@ def _row(robot: Robot, sensed: Sensed) -> Float[ndarray, "n"]:
 def _sensed(robot: Robot, row: Float[ndarray, "n"], imu: bool) -> Sensed:
     a, b = robot.nq, robot.nq + robot.nv
     forces, rest = np.reshape(row[b : b + 3 * robot.nf], (robot.nf, 3)), row[b + 3 * robot.nf :]
-    return Sensed(row[:a], row[a:b], forces, Inertial(rest[:3], rest[3:]) if imu else None)
+    return Sensed(q=row[:a], v=row[a:b], forces=forces, imu=Inertial(rest[:3], rest[3:]) if imu else None)
 
 
 __all__ = ["DelayedController"]

@@ -13,15 +13,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.estimation.estimated import History
 from footfall.errors import InputError
 from footfall.kinematics.forward import foot_positions
 from footfall.recording.recording import Recording
+from footfall.sensing.estimation.estimated import History
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EstimationErrors:
     """Estimate less truth, time first; world axes of the estimator."""
 
@@ -58,8 +58,11 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     """Compare what was estimated with what was recorded at the same times, from the time ``after`` [s] on."""
     rows = np.searchsorted(recording.time, history.time - 1e-6)
     inside = np.minimum(rows, max(len(recording) - 1, 0))
-    both = np.flatnonzero((rows < len(recording)) & (np.abs(recording.time[inside] - history.time) < 1e-6)) if len(
-        recording) else np.zeros(0, dtype=int)  # fmt: skip
+    both = (
+        np.flatnonzero((rows < len(recording)) & (np.abs(recording.time[inside] - history.time) < 1e-6))
+        if len(recording)
+        else np.zeros(0, dtype=int)
+    )
     if not len(both):
         raise InputError("the recording and the estimate have no time in common")
     rows = rows[both]
@@ -87,11 +90,17 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     if not keep.any():
         raise InputError(f"the run ended before {after:g} s")
     return EstimationErrors(
-        history.time[both][keep], turn[keep], velocity[keep], position[keep],
-        np.sqrt(np.diagonal(P, axis1=1, axis2=2))[keep], nees[keep], nis[keep],
-        _over_feet(recording, history, rows[keep], both[keep]),
-        float(np.mean((stands == recording.contact[rows])[keep])), float(np.sum(np.hypot(*steps.T))),
-    )  # fmt: skip
+        time=history.time[both][keep],
+        turn=turn[keep],
+        velocity=velocity[keep],
+        position=position[keep],
+        deviation=np.sqrt(np.diagonal(P, axis1=1, axis2=2))[keep],
+        nees=nees[keep],
+        nis=nis[keep],
+        height=_over_feet(recording, history, rows[keep], both[keep]),
+        contact_agreement=float(np.mean((stands == recording.contact[rows])[keep])),
+        distance=float(np.sum(np.hypot(*steps.T))),
+    )
 
 
 def _over_feet(recording: Recording, history: History, rows: ndarray, both: ndarray) -> Float[ndarray, "s"]:

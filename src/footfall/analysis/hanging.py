@@ -16,32 +16,36 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling, numeric
+import nptrace
+from footfall import compiling
+from footfall._io.archive import NoArchive, read_archive
 from footfall.analysis.search import Range
-from footfall.archive import NoArchive, read_archive
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError, reason
-from footfall.hardware.motor_model import MotorModel
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import JointModel
-from footfall.simulate.identified import COLUMNS, OF_MOTORS, OF_ROBOT
-from footfall.simulate.integrators import integrate_step
-from footfall.simulate.step import State
-from footfall.simulate.tick import SimulationModel
-from footfall.simulate.world import World
-from footfall.trace.face import tree
+from footfall.sim.equations_of_motion import State
+from footfall.sim.joints import JointModel
+from footfall.sim.motors import COLUMNS, OF_MOTORS, OF_ROBOT, MotorModel
+from footfall.sim.step import integrate_step
+from footfall.sim.tick import SimulationModel
+from footfall.sim.world import World
+from nptrace._types import PyTree, Scalar
+from nptrace.frontend import tree
 
 if TYPE_CHECKING:
-    from footfall.trace.differentiate import Jacobian
-    from footfall.trace.written_jacobian import WrittenJacobian
+    from nptrace.autodiff.differentiate import Jacobian
+    from nptrace.autodiff.written_jacobian import WrittenJacobian
 
 UNITS = ("kg m²", "N m s/rad", "N m", "", "rad", "", "s")
 RANGES = (
-    Range("armature", 0.0, 0.15, 0.01), Range("damping", 0.0, 2.0, 0.1), Range("dry_friction", 0.0, 2.0, 0.2),
-    Range("static_ratio", 1.0, 2.0, 1.1), Range("bias", -0.2, 0.2, 0.0), Range("gain", 0.3, 2.0, 1.0),
+    Range("armature", 0.0, 0.15, 0.01),
+    Range("damping", 0.0, 2.0, 0.1),
+    Range("dry_friction", 0.0, 2.0, 0.2),
+    Range("static_ratio", 1.0, 2.0, 1.1),
+    Range("bias", -0.2, 0.2, 0.0),
+    Range("gain", 0.3, 2.0, 1.0),
     Range("delay", 0.0, 0.03, 0.005),
-)  # fmt: skip
+)
 _NAMES = {"measured": ("measured", "dof_pos"), "wanted": ("wanted", "des_dof_pos")}
 _STEP = 1e-3  # [s], about
 _LEAST_ROWS = 200
@@ -103,12 +107,12 @@ class Encoders:
         except (NoArchive, *SPOILED) as error:
             why = f": {error}" if isinstance(error, NoArchive) else ""
             raise InputError(
-                f"'{path}' is no NumPy archive with time, wanted and measured joint angles (.npz){why}"
+                f"'{path}' is not a NumPy archive with time, wanted and measured joint angles (.npz){why}"
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class Wanted(ControllerBase):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Wanted(Controller):
     """The recorded command through motors: PD with gains kp [N m/rad] and kd [N m s/rad], rest in between."""
 
     table: Float[ndarray, "n nj"]
@@ -122,8 +126,8 @@ class Wanted(ControllerBase):
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         return self.at(t * self.rate), memory
 
     def at(self, tick: Scalar) -> JointCommand:
@@ -131,7 +135,7 @@ class Wanted(ControllerBase):
         joints = self.table.shape[1]
         line = []
         for back in range(self.kept + 1):
-            row = np.stack([numeric.lookup(self.table, tick - back + 0.5, float(j)) for j in range(joints)])
+            row = np.stack([nptrace.lookup(self.table, tick - back + 0.5, float(j)) for j in range(joints)])
             flat = np.zeros(joints)
             line.append(np.stack([row, flat, flat + self.kp, flat + self.kd, flat]))
         return self.motors.act(line, self.rate)
@@ -154,7 +158,7 @@ def hung_tick(model: SimulationModel, state: Hung) -> Hung:
     def substep(_: float, state: State) -> State:
         return integrate_step(model.integrator, model.world, state, command, np.zeros(6), model.dt)[0]
 
-    after = numeric.repeat(model.substeps, substep, State(state.q, state.v, {}))
+    after = nptrace.repeat(model.substeps, substep, State(state.q, state.v, {}))
     return Hung(state.tick + 1.0, after.q, after.v)
 
 
@@ -178,10 +182,17 @@ class Hanging:
         self.encoders, joints = encoders, robot.nj
         longest = RANGES[COLUMNS.index("delay")].high
         kept = int(np.ceil(longest / encoders.period))
-        wanted = Wanted(encoders.wanted, MotorModel(*np.zeros((3, joints))), kp, kd, 1.0 / encoders.period, kept)
+        wanted = Wanted(
+            table=encoders.wanted,
+            motors=MotorModel(*np.zeros((3, joints))),
+            kp=kp,
+            kd=kd,
+            rate=1.0 / encoders.period,
+            kept=kept,
+        )
         effects = JointModel(static_ratio=np.ones(joints), end_stops=False)
         steps = max(1, round(encoders.period / _STEP))
-        world = World(self.robot, joints=effects)
+        world = World(robot=self.robot, joints=effects)
         self.model = SimulationModel(world, wanted, "linearly_implicit", encoders.period / steps, steps)
         names = self.robot.joint_names
         self.free = [f"{name}.{key}" for key in OF_ROBOT for name in names]
@@ -218,8 +229,9 @@ class Hanging:
         _, found = self._roll.roll(count, start, self._parameters(tables))
         return Hung(
             np.concatenate([start.tick[:, None], found.tick], axis=1),
-            np.concatenate([start.q[:, None], found.q], axis=1), np.concatenate([start.v[:, None], found.v], axis=1),
-        )  # fmt: skip
+            np.concatenate([start.q[:, None], found.q], axis=1),
+            np.concatenate([start.v[:, None], found.v], axis=1),
+        )
 
     def _parameters(self, tables: Float[ndarray, "lanes nj 7"]) -> dict[str, ndarray]:
         names = self.robot.joint_names

@@ -13,10 +13,10 @@ follows by a second fit in which every body is one that can exist (``analysis.co
     result.joint("damping"), result.inertias               # [N m s/rad] per joint; (m, h, J) per body
 
 A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
-(``tests/analysis/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four feet,
-accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard deviations)
-of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03 kg (mass),
-4e-3 kg m (first moments) and 4e-3 kg m² (second moments), damping within 6e-3 N m s/rad, dry friction within
+(``tests/footfall/analysis/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four
+feet, accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard
+deviations) of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03
+kg (mass), 4e-3 kg m (first moments) and 4e-3 kg m² (second moments), damping within 6e-3 N m s/rad, dry friction within
 0.02 N m, and every one of them within five of its standard deviations.
 """
 
@@ -34,6 +34,7 @@ from footfall import compiling
 from footfall.analysis.consistent_inertia import physical_parameters
 from footfall.analysis.named_parameters import fit_named
 from footfall.analysis.sensed_torques import foot_terms
+from footfall.checks import positive_number
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import STICK_RATE, friction_part, spring_torques
@@ -47,12 +48,12 @@ from footfall.dynamics.regressor import (
 )
 from footfall.dynamics.regressor import parameters as inertial_parameters
 from footfall.errors import InputError, unknown
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_rates
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.simulate.free_rotation import gyroscopic_change
+from footfall.sim.step import gyroscopic_change
 from footfall.spatial import Inertia, quaternion
+from footfall.spatial.gravity import GRAVITY
 
 if TYPE_CHECKING:
     from footfall.analysis.named_parameters import NamedFit
@@ -64,7 +65,7 @@ _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however
 
 
 # -- rows of a recording ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Samples:
     """Motions and loads that belong together, one row per moment."""
 
@@ -81,7 +82,7 @@ class Samples:
 
     def at(self, rows: ndarray) -> Samples:
         """Some of the rows."""
-        return Samples(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+        return Samples(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
 def samples(recording: Recording, acceleration: str | None = None, window: float = 0.055) -> Samples:
@@ -109,19 +110,27 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
             raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
         check_finite(robot, a=a)
         rates = v[:, robot.nv - robot.nj :]
-        return Samples(q, v, a, rates, torque, force, np.zeros(rates.shape, dtype=bool))
+        return Samples(q=q, v=v, a=a, rates=rates, torque=torque, force=force, turns=np.zeros(rates.shape, dtype=bool))
     dt = np.diff(recording.time)
     if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
         raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
     if how == "step":
         a = _step_accelerations(robot, q, v, float(dt.mean()))
         rates = v[:, robot.nv - robot.nj :]
-        return Samples(q[:-1], v[:-1], a, rates[1:], torque[1:], force[1:], rates[:-1] * rates[1:] < 0.0)
+        return Samples(
+            q=q[:-1],
+            v=v[:-1],
+            a=a,
+            rates=rates[1:],
+            torque=torque[1:],
+            force=force[1:],
+            turns=rates[:-1] * rates[1:] < 0.0,
+        )
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 
 
 def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
-    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``simulate.step``, less what
+    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``sim.step``, less what
     turns a base without a force."""
     a = np.diff(v, axis=0) / dt
     if robot.floating:
@@ -157,12 +166,19 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
 
     rates, joints = fitted(v), slice(robot.nv - robot.nj, robot.nv)
     low, high = (filtered(v[:, joints], (2 * half + 1, 1))[inner] for filtered in (minimum_filter, maximum_filter))
-    loads = torque[inner], force[inner]
-    return Samples(q[inner], rates, fitted(v, 1), rates[:, joints], *loads, low * high <= 0.0)
+    return Samples(
+        q=q[inner],
+        v=rates,
+        a=fitted(v, 1),
+        rates=rates[:, joints],
+        torque=torque[inner],
+        force=force[inner],
+        turns=low * high <= 0.0,
+    )
 
 
 # -- identification --------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Identified:
     """What a recording says of a robot."""
 
@@ -254,7 +270,16 @@ def identify(
     R, z = _reduced(factors, sigma)
     deviations = np.linalg.norm(np.linalg.inv(R), axis=1)
     theta = physical_parameters(robot, base, R, z, spread)
-    return Identified(robot, base, beta, deviations, theta, condition, residual, len(rows))
+    return Identified(
+        robot=robot,
+        base=base,
+        values=beta,
+        deviations=deviations,
+        theta=theta,
+        condition=condition,
+        residual=residual,
+        rows=len(rows),
+    )
 
 
 def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[str], spread: float) -> None:
@@ -263,8 +288,7 @@ def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[s
     for name in joint_columns:
         if name not in JOINT_COLUMNS:
             raise unknown("joint column", name, JOINT_COLUMNS)
-    if not (np.isfinite(spread) and spread > 0):
-        raise InputError(f"the spread around a prior must be positive, got {spread}")
+    positive_number(spread, "the spread around a prior")
 
 
 def _used_rows(
@@ -281,9 +305,14 @@ def _used_rows(
 
 
 def _equations(
-    robot: Robot, base: BaseParameters, rows: Samples, extra: ndarray, gravity: tuple[float, float, float],
-    stick_rate: float, ground_axes: ndarray | None,
-) -> tuple[Float[ndarray, "n nv count"], Float[ndarray, "n nv"]]:  # fmt: skip
+    robot: Robot,
+    base: BaseParameters,
+    rows: Samples,
+    extra: ndarray,
+    gravity: tuple[float, float, float],
+    stick_rate: float,
+    ground_axes: ndarray | None,
+) -> tuple[Float[ndarray, "n nv count"], Float[ndarray, "n nv"]]:
     """(Y of the base parameters, what it must give) row by row."""
     inertial = [k for k in base.independent if k < 10 * len(robot.tree.bodies)]
     fast = compiling.compile(regressor, robot, target="batch", gravity=gravity)
@@ -316,10 +345,15 @@ def _equations(
 
 
 def _loads(
-    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
-    torque: Float[ndarray, "nj"], force: Float[ndarray, "nf 3"], gravity: tuple[float, float, float],
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    a: Float[ndarray, "nv"],
+    torque: Float[ndarray, "nj"],
+    force: Float[ndarray, "nf 3"],
+    gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
-) -> Float[ndarray, "nv"]:  # fmt: skip
+) -> Float[ndarray, "nv"]:
     """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)

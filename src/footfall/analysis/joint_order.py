@@ -1,8 +1,8 @@
 """Which column of a recording is which joint: argued from the recorded angles, for a robot that hangs still.
 
 Two arguments. Limits: an angle that a joint cannot have is not of that joint. Weight: what PD asks for, less what
-gravity and inertia take by the robot's own model, must be friction, damping and rotors, a sign(q̇) + b q̇ + c q̈; under a
-wrong order the weight of the legs pulls the wrong way and more is left. (An offset would explain the weight away, so
+gravity and inertia take by the robot's own model, must be friction, damping and rotors, a sign(q̇) + b q̇ + c q̈; under
+a wrong order the weight of the legs pulls the wrong way and more is left. (An offset would explain the weight away, so
 none is allowed here.) Orders that leave alike cannot be told apart.
 """
 
@@ -86,7 +86,7 @@ def _remainder(dynamics: object, encoders: Encoders, kp: float, kd: float) -> fl
     return float(np.sqrt(np.mean(np.square(left))))
 
 
-def told_apart(orders: list[Order]) -> list[Order]:
-    """Those that the recording cannot tell from the best, the best among them."""
+def indistinguishable_orders(orders: list[Order]) -> list[Order]:
+    """Return the orders that the recording cannot tell from the best, the best among them."""
     least = min(order.remainder for order in orders)
     return [order for order in orders if order.remainder <= ALIKE * least]

@@ -8,8 +8,8 @@ within ``SPEED`` (or ``STILL`` for one that stands). To come nearer to the comma
 less on less friction. The controller knows nothing of what was changed: it is told of the robot without the
 payload, and sees the robot as it was when the delay began.
 
-The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it as
-old as the delay. A bisection finds one edge; beyond it there may be further values that pass by luck.
+The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it
+as old as the delay. A bisection finds one edge; beyond it there may be further values that pass by luck.
 
 Runs of a controller that can be compiled are lanes of one batch: the three searches go on at once, and each tries what
 it may ask next, whatever comes out, so that it finds what it would find one run after the other.
@@ -27,24 +27,23 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.analysis.delayed_controller import DelayedController
-from footfall.checks import checked_number
+from footfall.checks import checked_number, whole_number
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Controller, as_controller, check_command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.named import ON_COMMAND
 from footfall.errors import FootfallError, InputError, TraceError
-from footfall.hardware.sensors import Sensors
-from footfall.nests import Given
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.simulate.engine import PythonEngine, check_controller
-from footfall.simulate.lanes_engine import LanesEngine
-from footfall.simulate.runfile import options_of
-from footfall.simulate.runfile import plan as plan_run
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
-from footfall.simulate.tick import Inputs
-from footfall.simulate.together import run_together
+from footfall.sensing.sensors import Sensors
+from footfall.sim.rollouts import LanesEngine, PythonEngine, check_controller
+from footfall.sim.runfile import options_of
+from footfall.sim.runfile import plan as plan_run
+from footfall.sim.shared_programs import run_batched
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall.sim.tick import Inputs
+from nptrace._types import Given
 
 STANDING, SPEED, STILL = 0.6, 0.3, 0.05  # of the height; of the speed; [m/s]
 LONGEST = 0.1  # delay that is tried [s]
@@ -54,7 +53,7 @@ _DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to th
 WALKING = 0.3  # of a controller on command that is told nothing else [m/s]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Margin:
     """An edge: ``passed`` is the last value that passed, ``failed`` the nearest that did not (None: none did)."""
 
@@ -70,7 +69,13 @@ class Margin:
         return f"{self.name:<9}{self.passed:8.3g} {self.unit:<3} (plain run {self.plain:.3g}; {beyond})"
 
 
-@dataclass(frozen=True)
+def _margin(name: str, unit: str, plain: float, edge: Edge, scale: float = 1.0) -> Margin:
+    passed, failed, why = edge
+    failed = None if failed is None else scale * failed
+    return Margin(name=name, unit=unit, plain=plain, passed=scale * passed, failed=failed, why=why)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Margins:
     """What ``margins`` found: smallest friction, largest payload [kg], longest delay [s]."""
 
@@ -121,10 +126,19 @@ def margins(
         checked_number(value, f"{key} of margins", 0.0, above=True)
     if not settle < duration:
         raise InputError(f"margins need a duration beyond the {settle:g} s of settling, got {duration:g} s")
-    if isinstance(halvings, bool) or not isinstance(halvings, int) or not 1 <= halvings <= 20:
-        raise InputError(f"halvings of margins must be a whole number from 1 to 20, got {halvings!r}")
+    whole_number(halvings, "halvings of margins", 1, 20)
     checked_number(friction, "friction of the plain run", 0.0, above=True)
-    trials = _Trials(robot, controller, command, start, duration, settle, friction, sensors, seed)
+    trials = _Trials(
+        robot,
+        controller,
+        command=command,
+        start=start,
+        duration=duration,
+        settle=settle,
+        friction=friction,
+        sensors=sensors,
+        seed=seed,
+    )
     mass, weight = robot.parameter(trials.base), robot.mass
 
     def slippery(ask: Trial) -> Edge:
@@ -136,18 +150,26 @@ def margins(
     def late(ask: Trial) -> Edge:
         return _beyond(ask, 1.0, np.floor(LONGEST * controller.rate), 20, whole=True)
 
-    edges = _found_at_once(trials, [
-        (slippery, lambda value: _Trial((("ground.friction", value),))),
-        (heavy, lambda value: _Trial(((trials.base, mass + value),))),
-        (late, lambda value: _Trial(ticks=round(value))),
-    ])  # fmt: skip
+    edges = _found_at_once(
+        trials,
+        [
+            (slippery, lambda value: _Trial((("ground.friction", value),))),
+            (heavy, lambda value: _Trial(((trials.base, mass + value),))),
+            (late, lambda value: _Trial(ticks=round(value))),
+        ],
+    )
     tick = 1.0 / controller.rate
     return Margins(
-        robot.name, _name(controller), trials.speed, trials.criterion, seed, trials.count,
-        Margin("friction", "", friction, *edges[0]), Margin("payload", "kg", 0.0, *edges[1]),
-        Margin("delay", "ms", 0.0, 1e3 * tick * edges[2][0],
-               None if edges[2][1] is None else 1e3 * tick * edges[2][1], edges[2][2]),
-    )  # fmt: skip
+        robot=robot.name,
+        controller=_name(controller),
+        speed=trials.speed,
+        criterion=trials.criterion,
+        seed=seed,
+        runs=trials.count,
+        friction=_margin("friction", "", friction, edges[0]),
+        payload=_margin("payload", "kg", 0.0, edges[1]),
+        delay=_margin("delay", "ms", 0.0, edges[2], scale=1e3 * tick),
+    )
 
 
 def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, Command, tuple[ndarray, ndarray]]:
@@ -165,7 +187,7 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
         assert simulation.controller is not None
         return simulation.controller, command or chosen, (simulation.q, simulation.v)
     controller = as_controller(controller, "margins need a controller or its name: ")
-    command = command or Command(forward=WALKING if controller.follows_command else 0.0)
+    command = command or Command(forward=WALKING if controller.info.follows_command else 0.0)
     return controller, command, standing_start(robot, controller, Plane(), command)
 
 
@@ -181,9 +203,18 @@ class _Trials:
     """Runs of one robot and controller; compiled once, with friction, the base's mass and the delay free."""
 
     def __init__(
-        self, robot: Robot, controller: Controller, command: Command, start: tuple[ndarray, ndarray], duration: float,
-        settle: float, friction: float, sensors: Sensors | None, seed: int,
-    ) -> None:  # fmt: skip
+        self,
+        robot: Robot,
+        controller: Controller,
+        *,
+        command: Command,
+        start: tuple[ndarray, ndarray],
+        duration: float,
+        settle: float,
+        friction: float,
+        sensors: Sensors | None,
+        seed: int,
+    ) -> None:
         self.robot, self.controller, self.command, self.start = robot, controller, command, start
         self.duration, self.settle, self.sensors, self.seed = duration, settle, sensors, seed
         self.ground, self.speed = Plane(friction), np.nan
@@ -213,7 +244,7 @@ class _Trials:
         simulations = [self._simulation(trial) for trial in new]
         heights = [float(simulation.q[2]) for simulation in simulations]
         for trial, simulation, height, recording in zip(
-            new, simulations, heights, run_together(simulations, self.duration)
+            new, simulations, heights, run_batched(simulations, self.duration)
         ):
             self.known[trial] = self._judged(simulation, height, recording)
         return [self.known[trial] for trial in trials]
@@ -222,9 +253,15 @@ class _Trials:
         most = next(most for most in (*_DELAYS, trial.ticks) if trial.ticks <= most)
         delayed = DelayedController(copy.deepcopy(self.controller), self.robot, trial.ticks, most)
         simulation = Simulation(
-            self.robot, delayed, ground=self.ground, start=self.start, command=self.command, seed=self.seed,
-            sensors=self.sensors, record_rate=self.controller.rate / 10.0,
-        )  # fmt: skip
+            self.robot,
+            delayed,
+            ground=self.ground,
+            start=self.start,
+            command=self.command,
+            seed=self.seed,
+            sensors=self.sensors,
+            record_rate=self.controller.rate / 10.0,
+        )
         if most not in self.engines:
             self.engines[most] = self._engine(simulation)
         simulation.use(self.engines[most].like(simulation.model, {**self.usual, **dict(trial.changed)}))
@@ -233,7 +270,7 @@ class _Trials:
     def _engine(self, simulation: Simulation) -> LanesEngine | PythonEngine:
         """On lanes; in Python where the controller cannot be compiled."""
         asked = simulation.model, simulation.state, Inputs(self.command, np.zeros(6))
-        if simulation.model.acting.traceable:
+        if simulation.model.acting.info.traceable:
             with contextlib.suppress(TraceError):
                 around = check_controller(*asked)
                 engine = LanesEngine(*asked, list(self.usual))

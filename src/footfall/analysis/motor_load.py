@@ -10,7 +10,7 @@ from footfall.errors import InputError
 from footfall.recording.recording import Recording
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MotorLoad:
     """What one motor gave over a run, at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
 
@@ -32,13 +32,22 @@ def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
     """The load of every actuator over a recording; a belt or gear is part of the ratings at the joint."""
     robot = recording.robot
     if not len(recording):
-        raise InputError("the recording has no rows: there is no load to speak of")
+        raise InputError("the recording has no rows: there is no load to report")
     torque, rates = recording["torque"], recording.v[:, robot.nv - robot.nj :]
     place = {name: k for k, name in enumerate(robot.joint_names)}
     loads = []
     for actuator in robot.actuators:
         k = place[actuator.joint]
         rms, peak = float(np.sqrt(np.mean(torque[:, k] ** 2))), float(np.abs(torque[:, k]).max())
-        ratings = (actuator.continuous_torque, actuator.torque_limit, actuator.speed_limit)
-        loads.append(MotorLoad(actuator.joint, rms, peak, float(np.abs(rates[:, k]).max()), *ratings))
+        loads.append(
+            MotorLoad(
+                joint=actuator.joint,
+                rms=rms,
+                peak=peak,
+                top_speed=float(np.abs(rates[:, k]).max()),
+                continuous_torque=actuator.continuous_torque,
+                torque_limit=actuator.torque_limit,
+                speed_limit=actuator.speed_limit,
+            )
+        )
     return tuple(loads)

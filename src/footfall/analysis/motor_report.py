@@ -16,19 +16,18 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import UNITS, Encoders, Hanging
-from footfall.analysis.joint_order import Order, joint_orders, told_apart
+from footfall.analysis.joint_order import Order, indistinguishable_orders, joint_orders
 from footfall.analysis.motors import Motors, Progress, by_gradients, by_search, held_out
 from footfall.errors import unknown
-from footfall.hardware.motor_model import MotorModel
-from footfall.nests import Json
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import JointModel
-from footfall.simulate.identified import COLUMNS, applied, motors_of, read_identified
+from footfall.sim.joints import JointModel
+from footfall.sim.motors import COLUMNS, FORMAT, MotorModel, applied, motors_of, read_identified
+from nptrace._types import Json
 
 METHODS = ("both", "gradients", "search")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MotorReport:
     """What was found of one recording; errors are of the half that nothing was fitted to [rad]."""
 
@@ -65,29 +64,43 @@ class MotorReport:
     def to_json(self) -> dict[str, Json]:
         motors, (before, after) = self.found[self.best], self.total
         return {
-            "robot": self.robot, "joints": list(self.joints), "columns": self.orders[0].columns.tolist(),
-            "orders_alike": [order.columns.tolist() for order in told_apart(list(self.orders))],
+            "format": FORMAT,
+            "robot": self.robot,
+            "joints": list(self.joints),
+            "columns": self.orders[0].columns.tolist(),
+            "orders_alike": [order.columns.tolist() for order in indistinguishable_orders(list(self.orders))],
             "settled": self.settled.tolist(),
-            "rms_before": before, "rms_after": after, "table": motors.table.tolist(), "names": list(COLUMNS),
+            "rms_before": before,
+            "rms_after": after,
+            "table": motors.table.tolist(),
+            "names": list(COLUMNS),
             "motors": motors_of(motors.table).to_json(),
             "methods": {
                 m.method: {
-                    "table": m.table.tolist(), "rms": whole(rms),
+                    "table": m.table.tolist(),
+                    "rms": whole(rms),
                     "half_width": [[x if np.isfinite(x) else None for x in row] for row in m.half_width.tolist()],
                     "verdicts": [[m.verdict(j, k) for k in range(len(COLUMNS))] for j in range(len(self.joints))],
                 }
                 for m, rms in zip(self.found, self.after)
             },
-        }  # fmt: skip
+        }
 
     def save(self, path: str | Path) -> None:
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n")
 
 
 def identify_motors(
-    robot: Robot, encoders: Encoders, kp: float, kd: float, *, method: str = "both", generations: int = 300,
-    seed: int = 0, progress: Progress | None = None,
-) -> MotorReport:  # fmt: skip
+    robot: Robot,
+    encoders: Encoders,
+    kp: float,
+    kd: float,
+    *,
+    method: str = "both",
+    generations: int = 300,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> MotorReport:
     """Fit the first half of a recording by either way or both, and judge the other half."""
     if method not in METHODS:
         raise unknown("method", method, METHODS)
@@ -102,7 +115,9 @@ def identify_motors(
         found.append(by_search(hanging, first, generations=generations, seed=seed, progress=progress))
     after = tuple(held_out(hanging, motors, second) for motors in found)
     before = held_out(hanging, None, second)
-    return MotorReport(robot.name, robot.joint_names, tuple(orders), tuple(found), before, after)
+    return MotorReport(
+        robot=robot.name, joints=robot.joint_names, orders=tuple(orders), found=tuple(found), before=before, after=after
+    )
 
 
 def whole(rms: Float[ndarray, "nj"]) -> float:

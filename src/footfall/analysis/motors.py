@@ -74,9 +74,14 @@ def rms(errors: Float[ndarray, "n nj"]) -> Float[ndarray, "nj"]:
 
 # -- by search ---------------------------------------------------------------------------------------------------------
 def by_search(
-    hanging: Hanging, rows: slice, *, generations: int = 300, population: int = 16, seed: int = 0,
+    hanging: Hanging,
+    rows: slice,
+    *,
+    generations: int = 300,
+    population: int = 16,
+    seed: int = 0,
     progress: Progress | None = None,
-) -> Motors:  # fmt: skip
+) -> Motors:
     """CMA-ES for every leg; all legs' candidates run in the same lanes."""
     start = start_table(hanging)
     searches = [_leg_search(start, group, population, generations, seed) for group in hanging.groups]

@@ -24,8 +24,8 @@ from footfall.analysis.sensed_torques import foot_terms
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import friction_part, joint_values, spring_torques
 from footfall.errors import InputError, unknown
-from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Given, Scalar
 
 if TYPE_CHECKING:
     from footfall.analysis.identification import Samples
@@ -35,7 +35,7 @@ _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however
 _SHOWN = 1e-8  # of the largest singular value: below it a recording says nothing of a direction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedFit:
     """Parameters by name: values, one standard deviation for noise on the loads alone, and the robot with them."""
 
@@ -53,9 +53,14 @@ class NamedFit:
 
 
 def fit_named(
-    robot: Robot, rows: Samples, extra: Float[ndarray, "n nv"], names: Sequence[str],
-    gravity: tuple[float, float, float], stick_rate: float, ground_axes: Float[ndarray, "3 3"] | None,
-) -> NamedFit:  # fmt: skip
+    robot: Robot,
+    rows: Samples,
+    extra: Float[ndarray, "n nv"],
+    names: Sequence[str],
+    gravity: tuple[float, float, float],
+    stick_rate: float,
+    ground_axes: Float[ndarray, "3 3"] | None,
+) -> NamedFit:
     """The named parameters that make rows fit the equations of motion best."""
     known = robot.parameter_names()
     for name in names:
@@ -100,17 +105,28 @@ def fit_named(
     values = {name: _possible(name, x, apart[name]) for name, x in _split(theta, nominal).items()}
     found = robot.replace(values)  # refuses a robot that cannot exist, with the reason
     return NamedFit(
-        found, {name: values[name] for name in names}, {name: apart[name] for name in names},
-        covariance / np.outer(spread, spread), np.sqrt(np.mean(r**2, axis=0)), before, len(rows),
-    )  # fmt: skip
+        robot=found,
+        values={name: values[name] for name in names},
+        deviations={name: apart[name] for name in names},
+        correlation=covariance / np.outer(spread, spread),
+        residual=np.sqrt(np.mean(r**2, axis=0)),
+        before=before,
+        rows=len(rows),
+    )
 
 
 def unbalanced(
-    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"],
-    rates: Float[ndarray, "nj"], torque: Float[ndarray, "nj"], force: Float[ndarray, "nf 3"],
-    gravity: tuple[float, float, float], stick_rate: float = 1e-4,
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    a: Float[ndarray, "nv"],
+    rates: Float[ndarray, "nj"],
+    torque: Float[ndarray, "nj"],
+    force: Float[ndarray, "nf 3"],
+    gravity: tuple[float, float, float],
+    stick_rate: float = 1e-4,
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
-) -> Float[ndarray, "nv"]:  # fmt: skip
+) -> Float[ndarray, "nv"]:
     """M v̇ + c + g less what motors, springs, losses and feet give [N m, N]."""
     axes = None if ground_axes is None else np.array(ground_axes)
     losses = joint_values(robot, "damping") * rates
@@ -131,11 +147,11 @@ def _check_shown(A: Float[ndarray, "m count"], nominal: dict[str, ndarray]) -> N
     labels = [name for name, x in nominal.items() for _ in range(x.size)]
     lengths = np.linalg.norm(A, axis=0)
     if not (lengths > 0).all():
-        raise InputError(f"the recording says nothing of '{labels[int(np.argmin(lengths))]}'")
+        raise InputError(f"the recording carries no information about '{labels[int(np.argmin(lengths))]}'")
     _, s, Vt = np.linalg.svd(A / lengths, full_matrices=False)
     if s[-1] < _SHOWN * s[0]:
         mixed = sorted({labels[k] for k in np.flatnonzero(np.abs(Vt[-1]) > 0.1)})
-        raise InputError(f"the recording cannot tell {' and '.join(mixed)} apart: name fewer, or move more")
+        raise InputError(f"the recording cannot distinguish {' and '.join(mixed)}: name fewer, or move more")
 
 
 def _possible(name: str, value: ndarray, deviation: Scalar) -> Scalar:

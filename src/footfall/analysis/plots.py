@@ -28,14 +28,17 @@ _DASHES: tuple[Dashes, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 
 
 
 def plot(
-    rec: Recording, kind: str = "trunk", *others: Recording, between: tuple[float, float] | None = None,
+    rec: Recording,
+    kind: str = "trunk",
+    *others: Recording,
+    between: tuple[float, float] | None = None,
     labels: Sequence[str] | None = None,
-) -> Figure:  # fmt: skip
+) -> Figure:
     """One recording's figure of the given kind, with others laid over it."""
     runs = (rec, *others)
     for other in others:
         if not isinstance(other, type(rec)):
-            raise InputError(f"what is laid over a plot is a Recording, got {type(other).__name__}")
+            raise InputError(f"only a Recording is overlaid on a plot, got {type(other).__name__}")
     names = [""] if not others and labels is None else _labels(runs) if labels is None else list(map(str, labels))
     if len(set(names)) != len(runs):
         raise InputError(f"a plot of {len(runs)} recordings needs as many labels, all different, got {names}")
@@ -159,8 +162,15 @@ def _by_limb(
                     panel.plot(rec.time, scale * array[:, joint], color=color, linestyle=dash, linewidth=width)
         panel.set_title(limb)
         labels = [robot.joint_names[j].removeprefix(f"{limb}_") for j in joints]
-        panel.legend(panel.lines[: len(joints)], labels, ncols=len(joints), loc="upper right", borderpad=0.1,
-                     columnspacing=1.0, handlelength=1.4)  # fmt: skip
+        panel.legend(
+            panel.lines[: len(joints)],
+            labels,
+            ncols=len(joints),
+            loc="upper right",
+            borderpad=0.1,
+            columnspacing=1.0,
+            handlelength=1.4,
+        )
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
     for panel in grid[-2][len(groups) % 2 :] if len(groups) % 2 and rows > 1 else ():  # nothing hangs below it
@@ -182,8 +192,11 @@ def _energy(runs: Runs) -> Figure:
     top, bottom = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, 1.0]})
     for index, (name, rec) in enumerate(runs.items()):
         rec.energy_balance()  # says which column is missing
-        shown = {"kinetic": rec["kinetic"], "potential": rec["potential"] - rec["potential"][0],
-                 "total": rec.energy - rec["potential"][0]}  # fmt: skip
+        shown = {
+            "kinetic": rec["kinetic"],
+            "potential": rec["potential"] - rec["potential"][0],
+            "total": rec.energy - rec["potential"][0],
+        }
         shown |= {_work_label(k): rec[k] - rec[k][0] for k in rec.columns if k == "work" or k.endswith("_work")}
         for color, (label, values) in zip(COLORS * 2, shown.items()):
             top.plot(rec.time, values, color=color, linestyle=_DASHES[index], label=label if index == 0 else None)
@@ -201,8 +214,12 @@ def _energy(runs: Runs) -> Figure:
 
 
 _KINDS: dict[str, Callable[[Runs], Figure]] = {
-    "trunk": _trunk, "contact": _contact, "torque": _torque, "joints": _joints, "energy": _energy,
-}  # fmt: skip
+    "trunk": _trunk,
+    "contact": _contact,
+    "torque": _torque,
+    "joints": _joints,
+    "energy": _energy,
+}
 KINDS = tuple(_KINDS)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.draw.notebook import Summarised
 from footfall.draw.style import COLORS, GREY, PALE, new_figure, style
 from footfall.dynamics.momentum import momentum
 from footfall.errors import InputError
@@ -23,10 +24,9 @@ from footfall.gait.stability import (
     wide_stability_margin,
     zero_moment_point,
 )
-from footfall.gravity import GRAVITY, strength
 from footfall.kinematics.forward import center_of_mass, foot_positions
-from footfall.notebook import Summarised
 from footfall.recording.recording import Recording
+from footfall.spatial.gravity import GRAVITY, strength
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _ROWS = 800  # of a recording that are looked at, unless asked for more
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Stability(Summarised):
     """Margins and points along a recording."""
 
@@ -53,9 +53,11 @@ class Stability(Summarised):
         least = [
             (f"least {name} margin", f"{np.nanmin(values):.3g} {unit}" if np.isfinite(values).any() else "none")
             for name, values, unit in (
-                ("static", self.static, "m"), ("wide", self.wide, "m"), ("energy", self.energy, "J"),
+                ("static", self.static, "m"),
+                ("wide", self.wide, "m"),
+                ("energy", self.energy, "J"),
             )
-        ]  # fmt: skip
+        ]
         return f"{len(self.time)} moments from {self.time[0]:g} to {self.time[-1]:g} s", least
 
 
@@ -76,16 +78,19 @@ def stability(rec: Recording, rows: int = _ROWS) -> Stability:
     moving = np.array([momentum(robot, q, v) for q, v in zip(rec.q[at], rec.v[at])])
     velocity, rates = moving[:, 3:] / robot.mass, np.gradient(moving, time, axis=0)
     return Stability(
-        time, center, feet, contact,
-        np.array([static_margin(f, c, p) for f, c, p in zip(feet, contact, center)]),
-        np.array([wide_stability_margin(f, p) for f, p in zip(feet, center)]),
-        np.array([energy_margin(f, c, p, robot.mass, gravity) for f, c, p in zip(feet, contact, center)]),
-        np.array([center_of_pressure(f, force) for f, force in zip(feet, forces)]),
-        np.array(
+        time=time,
+        center=center,
+        feet=feet,
+        contact=contact,
+        static=np.array([static_margin(f, c, p) for f, c, p in zip(feet, contact, center)]),
+        wide=np.array([wide_stability_margin(f, p) for f, p in zip(feet, center)]),
+        energy=np.array([energy_margin(f, c, p, robot.mass, gravity) for f, c, p in zip(feet, contact, center)]),
+        pressure=np.array([center_of_pressure(f, force) for f, force in zip(feet, forces)]),
+        zmp=np.array(
             [zero_moment_point(p, k[3:] / robot.mass, k[:3], robot.mass, gravity) for p, k in zip(center, rates)]
         ),
-        np.array([capture_point(p, v, gravity) for p, v in zip(center, velocity)]),
-    )  # fmt: skip
+        capture=np.array([capture_point(p, v, gravity) for p, v in zip(center, velocity)]),
+    )
 
 
 def plot_stability(rec: Recording, rows: int = _ROWS) -> Figure:
@@ -138,14 +143,21 @@ def plot_support(rec: Recording, times: Sequence[float] | None = None) -> Figure
             feet, center = foot_positions(rec.robot, q), center_of_mass(rec.robot, q)
             local = (feet[:, :2] - center[:2]) @ turn.T  # heading up the page
             for polygon, face, edge in (
-                (support_polygon(local), PALE, GREY), (support_polygon(local[contact]), "#cfe3f2", COLORS[0]),
-            ):  # fmt: skip
+                (support_polygon(local), PALE, GREY),
+                (support_polygon(local[contact]), "#cfe3f2", COLORS[0]),
+            ):
                 axis.fill(-polygon[:, 1], polygon[:, 0], facecolor=face, edgecolor=edge, lw=1.2)
             for foot, (x, y) in enumerate(local):
                 down = bool(contact[foot])
                 axis.plot(-y, x, "o", ms=6, color=COLORS[0], mfc=COLORS[0] if down else "white")
-                axis.annotate(rec.robot.foot_names[foot], (-y, x), (0, 6 if x > 0 else -13), ha="center", fontsize=7.5,
-                              textcoords="offset points")  # fmt: skip
+                axis.annotate(
+                    rec.robot.foot_names[foot],
+                    (-y, x),
+                    (0, 6 if x > 0 else -13),
+                    ha="center",
+                    fontsize=7.5,
+                    textcoords="offset points",
+                )
             axis.plot(0.0, 0.0, "+", ms=10, mew=1.8, color=COLORS[1])
             margins = static_margin(feet, contact, center), wide_stability_margin(feet, center)
             axis.set_title(f"{t:.2f} s\nsupport {1e3 * margins[0]:.0f}, wide {1e3 * margins[1]:.0f} mm", fontsize=8.5)

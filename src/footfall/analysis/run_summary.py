@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from footfall.nests import Json
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
-    from footfall.simulate.runfile import Planned
+    from footfall.sim.runfile import Planned
 
 UNITS = {
-    "duration": "s", "wall_seconds": "s", "distance": "m", "commanded_speed": "m/s", "mean_speed": "m/s",
-    "estimate_velocity_rms": "m/s", "estimate_height_rms": "m", "estimate_height_drift": "m",
+    "duration": "s",
+    "wall_seconds": "s",
+    "distance": "m",
+    "commanded_speed": "m/s",
+    "mean_speed": "m/s",
+    "estimate_velocity_rms": "m/s",
+    "estimate_height_rms": "m",
+    "estimate_height_drift": "m",
     "estimate_horizontal_drift": "m",
-}  # fmt: skip
+}
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
@@ -49,7 +55,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
 
 
 def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
-    """How far the estimate was from the truth (``simulate.estimation_error``); nothing of a run that had no time."""
+    """How far the estimate was from the truth (``analysis.estimation_errors``); nothing of a run that had no time."""
     from footfall.analysis.estimation_error import estimation_errors
     from footfall.control.interface import as_controller
 

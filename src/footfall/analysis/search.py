@@ -18,7 +18,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 _FIRST_SPREAD = 0.2  # standard deviation of the first generation, of every range
 
@@ -58,17 +58,25 @@ class Search:
     """One search by CMA-ES; costs that are not finite count as worse than all others."""
 
     def __init__(
-        self, ranges: Sequence[Range], population: int = 16, generations: int = 40, seed: int = 0,
+        self,
+        ranges: Sequence[Range],
+        population: int = 16,
+        generations: int = 40,
+        seed: int = 0,
         spread: float = _FIRST_SPREAD,
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             import cma
         except ImportError:
             raise MissingExtraError("a search by CMA-ES", "studies", "cma") from None
         self.ranges = tuple(ranges)
         options = {
-            "bounds": [0.0, 1.0], "popsize": population, "seed": seed + 1, "verbose": -9, "maxiter": generations,
-        }  # fmt: skip
+            "bounds": [0.0, 1.0],
+            "popsize": population,
+            "seed": seed + 1,
+            "verbose": -9,
+            "maxiter": generations,
+        }
         start = [float(r.unit(r.start)) for r in self.ranges]
         self._strategy = cma.CMAEvolutionStrategy(start, spread, options)
         self.best, self.cost = np.array([r.start for r in self.ranges]), np.inf
@@ -103,9 +111,15 @@ class Search:
 
 
 def minimise(
-    cost: Callable[[Float[ndarray, "n k"]], Float[ndarray, "n"]], ranges: Sequence[Range], *, population: int = 16,
-    generations: int = 40, seed: int = 0, progress: Callable[[str, int, int], None] | None = None, title: str = "",
-) -> tuple[dict[str, float], float]:  # fmt: skip
+    cost: Callable[[Float[ndarray, "n k"]], Float[ndarray, "n"]],
+    ranges: Sequence[Range],
+    *,
+    population: int = 16,
+    generations: int = 40,
+    seed: int = 0,
+    progress: Callable[[str, int, int], None] | None = None,
+    title: str = "",
+) -> tuple[dict[str, float], float]:
     """(values by name, cost) of the least cost that CMA-ES finds; ``cost`` is asked for a whole generation at once."""
     search = Search(ranges, population, generations, seed)
     for generation in range(generations):

@@ -43,7 +43,7 @@ def joint_torques_from_sensors(
     force at the IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given.
     ``imu_gyro_rate``: angular acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at
     the lowest point of each foot over a ground with ``ground_axes`` (normal last; level unless given).
-    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``hardware.sensors``. ``stick_rate`` [rad/s] of dry
+    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``sensing.sensors``. ``stick_rate`` [rad/s] of dry
     friction.
     """
     if not robot.floating:
@@ -59,9 +59,11 @@ def joint_torques_from_sensors(
 
 
 def foot_terms(
-    robot: Robot, q: Float[ndarray, "nq"], forces: Float[ndarray, "nf 3"],
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    forces: Float[ndarray, "nf 3"],
     ground_axes: Float[ndarray, "3 3"] | None = None,
-) -> Float[ndarray, "nv"]:  # fmt: skip
+) -> Float[ndarray, "nv"]:
     """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
     R_WC = np.eye(3) if ground_axes is None else ground_axes
     J = feet_jacobian(robot, q, "contact", R_WC)

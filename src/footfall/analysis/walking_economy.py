@@ -15,9 +15,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.gait_diagram import GAP, stances_of_recording
+from footfall.checks import positive_number
 from footfall.draw.style import COLORS, GREY, new_figure, style
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, strength
+from footfall.spatial.gravity import GRAVITY, strength
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Economy:
     """Means over a recording."""
 
@@ -39,7 +40,7 @@ class Economy:
     strides: int  # whole ones
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Strides:
     """Stride by stride of one foot: each from a touchdown to the next."""
 
@@ -71,11 +72,15 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
     periods = [float(np.diff(times).mean()) for times in landings if len(times) > 1]
     period = float(np.median(periods)) if periods else float("nan")
     return Economy(
-        speed, speed * period, 1.0 / period,
-        {leg: sum(end - start for start, end in spans) / part.duration for leg, spans in stances.items()},
-        speed * speed / (_gravity(rec) * h), part.cost_of_transport(part.time[0]),
-        part.spent() / part.duration, max((len(t) - 1 for t in landings), default=0),
-    )  # fmt: skip
+        speed=speed,
+        stride_length=speed * period,
+        stride_frequency=1.0 / period,
+        duty={leg: sum(end - start for start, end in spans) / part.duration for leg, spans in stances.items()},
+        froude=speed * speed / (_gravity(rec) * h),
+        cost_of_transport=part.cost_of_transport(part.time[0]),
+        power=part.spent() / part.duration,
+        strides=max((len(t) - 1 for t in landings), default=0),
+    )
 
 
 def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Strides:
@@ -87,13 +92,21 @@ def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, g
     rows: list[tuple[float, ...]] = []
     for (start, lift), (end, _) in pairwise(begins):
         part = rec.between(start, end)
-        length = part.mean_speed(part.time[0]) * part.duration
+        travelled = part.mean_speed(part.time[0]) * part.duration
         rows.append(
-            (start, end - start, length, (lift - start) / (end - start), part.cost_of_transport(part.time[0]),
-             (length / (end - start)) ** 2 / (gravity * h))
-        )  # fmt: skip
-    columns = np.array(rows).reshape(-1, 6).T
-    return Strides(foot, *columns)
+            (
+                start,
+                end - start,
+                travelled,
+                (lift - start) / (end - start),
+                part.cost_of_transport(part.time[0]),
+                (travelled / (end - start)) ** 2 / (gravity * h),
+            )
+        )
+    time, duration, length, duty, cost, froude = np.array(rows).reshape(-1, 6).T
+    return Strides(
+        foot=foot, time=time, duration=duration, length=length, duty=duty, cost_of_transport=cost, froude=froude
+    )
 
 
 def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Figure:
@@ -119,9 +132,12 @@ def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = No
             axis.set_ylim(min(0.0, 1.1 * float(finite.min(initial=0.0))), 1.35 * top if top > 0 else None)
         axes[1].set_ylim(0.0, 1.0)
         right = axes[2].secondary_yaxis(
-            "right", functions=(lambda v: np.sign(v) * v * v / (_gravity(rec) * h),
-                                lambda f: np.sign(f) * np.sqrt(np.abs(f) * _gravity(rec) * h)),
-        )  # fmt: skip
+            "right",
+            functions=(
+                lambda v: np.sign(v) * v * v / (_gravity(rec) * h),
+                lambda f: np.sign(f) * np.sqrt(np.abs(f) * _gravity(rec) * h),
+            ),
+        )
         right.set_ylabel("Froude number [1]", color=GREY)
         right.tick_params(colors=GREY)
         for axis in axes[2:]:
@@ -133,9 +149,7 @@ def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = No
 def _leg_length(rec: Recording, given: float | None) -> float:
     if given is None:
         return float(rec.trunk_position[:, 2].mean())
-    if not np.isfinite(given) or given <= 0:
-        raise InputError(f"leg_length of a Froude number must be positive, got {given!r}")
-    return float(given)
+    return positive_number(given, "leg_length of a Froude number")
 
 
 def _gravity(rec: Recording) -> float:

@@ -7,7 +7,7 @@ A sphere is itself, a capsule its two ends, a box its eight corners: on ground t
 nothing else of them touches first. A slender box counts as a capsule, in a leg also one that is half as wide as long.
 Shapes are those of the model file; a robot without one has the boxes of its trunk, and a ball at every joint that a leg
 carries. Of each body only those are kept that reach furthest in some direction. Shanks that are asked for by that name
-also touch between their ends (``contact.shanks``): edges of risers meet them there.
+also touch between their ends: edges of risers meet them there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.shanks import shank_spheres
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.robot.files.draft import Shape
-from footfall.robot.files.foot_shapes import points_of
+from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 
@@ -36,7 +35,7 @@ Ball = tuple[Float[ndarray, "3"], float]  # centre, radius [m]
 
 
 def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: float = SLACK) -> list[Foot]:
-    """The spheres, beside its feet, with which a robot's links may touch.
+    """Return the spheres, beside its feet, with which a robot's links may touch.
 
     which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
     """
@@ -48,14 +47,17 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
             continue
         name = robot.tree.bodies[body].name
         kept = _furthest(_balls(robot, body), _feet(robot, body), slack)
-        found += [Foot(f"{name}_{k}", name, centre, radius) for k, (centre, radius) in enumerate(kept)]
+        found += [
+            Foot(name=f"{name}_{k}", link=name, position=centre, radius=radius)
+            for k, (centre, radius) in enumerate(kept)
+        ]
     if not found:
         raise InputError(f"robot '{robot.name}' has no shapes there that could collide: give contact spheres yourself")
     return found
 
 
 def part_of(robot: Robot, body: int) -> str:
-    """Which of ``PARTS`` a body is: by its place in the leg that it belongs to."""
+    """Return which of ``PARTS`` a body is: by its place in the leg that it belongs to."""
     tree = robot.tree
     feet = [foot for foot in tree.feet if foot in tree.subtree[body]]
     if len(feet) != 1:
@@ -67,7 +69,7 @@ def part_of(robot: Robot, body: int) -> str:
 
 
 def bodies_of(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
-    """The bodies that are meant."""
+    """Return the bodies that are meant."""
     tree = robot.tree
     if which is True:
         return set(range(len(tree.bodies)))
@@ -115,7 +117,7 @@ def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
 
 
 def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
-    """The shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
+    """Return the shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
     if robot.model_file is None:
         return {}
     from footfall.robot.files.urdf_mjcf import read_draft
@@ -128,7 +130,7 @@ def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
 
 
 def balls_of(shape: Shape, slender: float = _SLENDER) -> list[Ball]:
-    """The balls that stand for a shape, in its own frame; none of a mesh that cannot be read."""
+    """Return the balls that stand for a shape, in its own frame; none of a mesh that cannot be read."""
     size, along = shape.size, np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         points = points_of(shape)
@@ -182,3 +184,27 @@ def _furthest(balls: list[Ball], feet: list[Ball], slack: float) -> list[Ball]:
         kept.append(int(np.argmax(reach[:, worst])))
         have = np.maximum(have, reach[kept[-1]])
     return [balls[i] for i in sorted(kept)]
+
+
+# -- shanks that meet edges: balls in a row between the last joint of a leg and its foot ------------------------------
+# On level ground a knee and a foot touch before anything between them. The edge of a riser touches in between: with
+# balls four radii apart, one of 90 degrees comes less than a radius past the line from knee to foot before two of them
+# hold it.
+APART = 4.0  # radii between neighbours, about
+_THIN_SHANK = 0.02  # radius of the shank of a robot whose feet are points [m]
+
+
+def shank_spheres(robot: Robot) -> list[Foot]:
+    """Between knee and foot of every leg, as thick as the foot, about ``APART`` radii apart; at least one."""
+    found, tree = [], robot.tree
+    length = max((float(np.linalg.norm(p)) for p in tree.foot_positions), default=0.0)
+    radius = min((foot.radius for foot in robot.feet), default=_THIN_SHANK) or _THIN
+    count = max(1, round(length / (APART * radius)) - 1)  # alike in all legs
+    for foot, body, end in zip(robot.feet, tree.feet, tree.foot_positions):
+        name = tree.bodies[body].name
+        thick = foot.radius or _THIN_SHANK
+        found += [
+            Foot(name=f"{foot.name}_shank_{k}", link=name, position=end * (k + 1) / (count + 1), radius=thick)
+            for k in range(count)
+        ]
+    return found

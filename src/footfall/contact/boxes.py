@@ -16,10 +16,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
-from footfall.contact.ground import Ground
+from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.contact.pairs import frame_about
 from footfall.errors import InputError
-from footfall.nests import Scalar
+from nptrace._types import Json, Scalar
 
 _TINY = 1e-9  # [m]
 
@@ -41,7 +41,7 @@ class Box:
             object.__setattr__(self, key, value)
 
     def nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-        """(distance, negative inside; the way out)."""
+        """Return (distance, negative inside; direction out of the box)."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
         R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         distance, side = from_box(0.5 * self.size, R.T @ (p_W - self.center))
@@ -49,7 +49,7 @@ class Box:
 
 
 def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-    """(distance of a point from a box about the origin, negative inside; the way out), in the box's axes."""
+    """Return (distance of a point from a box about the origin, negative inside; direction out), in the box's axes."""
     over = np.abs(x) - half
     out = np.maximum(over, 0.0)
     away = np.sqrt(out @ out + _TINY * _TINY)
@@ -64,12 +64,14 @@ def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Scalar,
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class Boxes(Ground):
     """A ground with boxes on it; ``fillet`` [m] fills the corners between them. Friction is the ground's."""
 
     ground: Ground
     boxes: Sequence[Box]
     fillet: float = 0.01
+
+    kind = "boxes"
 
     def __post_init__(self) -> None:
         boxes = tuple(self.boxes)
@@ -77,11 +79,12 @@ class Boxes:
             raise InputError(f"boxes on a ground must be a list of Box, got {self.boxes!r}")
         least = 0.5 * min(float(box.size.min()) for box in boxes)
         fillet = min(checked_number(self.fillet, "fillet of boxes", 0.0), least)
+        object.__setattr__(self, "ground", as_ground(self.ground))
         object.__setattr__(self, "boxes", boxes)
         object.__setattr__(self, "fillet", fillet)
 
     def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-        """(distance, the way out, of any length): the rounded union of all surfaces, one after the other."""
+        """Return (distance, a vector out, of any length): the rounded union of all surfaces, one after the other."""
         distance, way = self.ground.distance(p_W), self.ground.frame(p_W)[:, 2]
         for box in self.boxes:
             other, out = box.nearest(p_W)
@@ -104,6 +107,18 @@ class Boxes:
 
     def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
         return self.ground.friction_at(p_W)
+
+    def to_json(self) -> dict[str, Json] | None:
+        inner = self.ground.to_json()
+        boxes = [numbers_of(box) for box in self.boxes]
+        return None if inner is None else {"kind": self.kind, "ground": inner, "boxes": boxes, **numbers_of(self)}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Json]) -> Boxes:
+        from footfall.contact.terrain import from_json
+
+        boxes = [Box(**box) for box in fields["boxes"]]
+        return cls(**{**fields, "ground": from_json(fields.get("ground")), "boxes": boxes})
 
 
 __all__ = ["Box", "Boxes"]

@@ -19,21 +19,21 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
+from footfall.checks import checked_number
 from footfall.contact.cone_solver import solve_by_contact
-from footfall.contact.coulomb import Problem, residuals
+from footfall.contact.coulomb import ContactProblem, residuals
 from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.impact import bounce_floor, without_gain
-from footfall.contact.least_squares import solve_by_least_squares
-from footfall.contact.model import ContactModelBase, Memory
+from footfall.contact.least_squares import newton_impulses, solve_by_least_squares
+from footfall.contact.model import ContactModel, Memory
 from footfall.contact.newton import solve_by_newton
 from footfall.contact.points import ContactPoint, Sphere
-from footfall.contact.solution_slope import newton_impulses
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
-from footfall.nests import Scalar
-from footfall.numeric import select
 from footfall.robot.model.description import Robot
+from nptrace import select
+from nptrace._types import Scalar
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
@@ -43,8 +43,8 @@ _TURNS = 90  # at most, of Newton's method for all contacts at once
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
-@dataclass(frozen=True)
-class Complementarity(ContactModelBase):
+@dataclass(frozen=True, kw_only=True)
+class Complementarity(ContactModel):
     """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
@@ -70,9 +70,7 @@ class Complementarity(ContactModelBase):
         if self.method not in METHODS:
             raise unknown("method of complementarity contact", self.method, METHODS)
         for key in ("tolerance", "slowest_bounce"):
-            value = getattr(self, key)
-            if isinstance(value, (int, float)) and not (np.isfinite(value) and value > 0.0):
-                raise InputError(f"{key.replace('_', ' ')} of complementarity contact must be positive, got {value}")
+            checked_number(getattr(self, key), f"{key.replace('_', ' ')} of complementarity contact", 0.0, above=True)
         for key in ("sweeps", "iterations"):
             if not isinstance(getattr(self, key), int) or getattr(self, key) < 1:
                 raise InputError(f"{key} of complementarity contact must be at least 1, got {getattr(self, key)}")
@@ -80,9 +78,13 @@ class Complementarity(ContactModelBase):
     def start(self, spheres: Sequence[Sphere]) -> Memory:
         """Impulses [N s] and slip coefficients to start from; of the last step: residuals and iterations; misses."""
         return {
-            "impulse": np.zeros((len(spheres), 3)), "slip": np.zeros(len(spheres)), "residual": np.zeros(3),
-            "iterations": np.zeros(()), "sweeps": np.zeros(()), "misses": np.zeros(()),
-        }  # fmt: skip
+            "impulse": np.zeros((len(spheres), 3)),
+            "slip": np.zeros(len(spheres)),
+            "residual": np.zeros(3),
+            "iterations": np.zeros(()),
+            "sweeps": np.zeros(()),
+            "misses": np.zeros(()),
+        }
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
         """Residuals (Signorini, cone, maximum dissipation) [m/s], work of the solvers, steps that missed so far."""
@@ -100,21 +102,26 @@ class Complementarity(ContactModelBase):
         memory: Memory,
         loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
+        """Return (accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt, loops)
         floor = -np.maximum(space.gap, 0.0) / dt
         guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
         if type(self.restitution) in (int, float) and self.restitution == 0.0:  # a traced one passes for a float
-            found = self._solve(Problem(space.A, space.V_free, floor, space.friction), guess.impulses, guess.slips)
+            found = self._solve(
+                ContactProblem(space.A, space.V_free, floor, space.friction), guess.impulses, guess.slips
+            )
             impulses = found.impulses
         else:
             found, impulses = self._bounce(space, floor, guess)
         worst = np.max(found.residuals)
         after: Memory = {
-            "impulse": found.impulses.reshape(-1, 3), "slip": found.slips, "residual": found.residuals,
-            "iterations": found.iterations, "sweeps": found.sweeps,
+            "impulse": found.impulses.reshape(-1, 3),
+            "slip": found.slips,
+            "residual": found.residuals,
+            "iterations": found.iterations,
+            "sweeps": found.sweeps,
             "misses": memory["misses"] + np.where(worst > self.tolerance, 1.0, 0.0),
-        }  # fmt: skip
+        }
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
         return a, [point.R_BC @ forces[3 * k : 3 * k + 3] for k, point in enumerate(points)], after
@@ -124,21 +131,26 @@ class Complementarity(ContactModelBase):
 
         def once(turn: float, carry: tuple[ndarray, ndarray, _Found]) -> tuple[ndarray, ndarray, _Found]:
             least, stopping, before = carry
-            found = self._solve(Problem(space.A, space.V_free, least, space.friction), before.impulses, before.slips)
+            found = self._solve(
+                ContactProblem(space.A, space.V_free, least, space.friction), before.impulses, before.slips
+            )
             first = turn < 0.5
             up = bounce_floor(
                 floor, found.impulses, space.V_before, space.V_free, self.restitution, self.slowest_bounce
             )
             both = _Found(
-                found.impulses, found.slips, np.maximum(before.residuals, found.residuals),
-                before.iterations + found.iterations, before.sweeps + found.sweeps,
-            )  # fmt: skip
+                found.impulses,
+                found.slips,
+                np.maximum(before.residuals, found.residuals),
+                before.iterations + found.iterations,
+                before.sweeps + found.sweeps,
+            )
             return select(first, up, least), select(first, found.impulses, stopping), both
 
-        _, stopping, found = numeric.repeat(2, once, (floor, guess.impulses, guess))
+        _, stopping, found = nptrace.repeat(2, once, (floor, guess.impulses, guess))
         return found, without_gain(space.A, space.V_before + space.V_free, stopping, found.impulses)
 
-    def _solve(self, problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
+    def _solve(self, problem: ContactProblem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
         """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive.
 
         Of many contacts sweeps first, then all contacts together.
@@ -164,19 +176,23 @@ class Complementarity(ContactModelBase):
                 guess, sliding, left, iterations = self._together(problem, guess, sliding, left, turn)
             done = np.max(before.residuals) <= self.tolerance  # left alone, while others that share lanes go on
             return _Found(
-                select(done, before.impulses, guess), select(done, before.slips, sliding),
+                select(done, before.impulses, guess),
+                select(done, before.slips, sliding),
                 select(done, before.residuals, left),
-                before.iterations + select(done, 0.0, iterations), before.sweeps + select(done, 0.0, sweeps),
-            )  # fmt: skip
+                before.iterations + select(done, 0.0, iterations),
+                before.sweeps + select(done, 0.0, sweeps),
+            )
 
         start = _Found(impulses, slips, np.full(3, np.inf), 0.0, 0.0)
         if not squares:
             start = _Found(impulses, slips, residuals(problem, impulses), 0.0, 0.0)
-        found = numeric.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
-        return replace(found, impulses=numeric.solved(found.impulses, lambda at: newton_impulses(problem, at)))
+        found = nptrace.repeat(rounds, once, start, until=lambda found: np.max(found.residuals) <= self.tolerance)
+        return replace(
+            found, impulses=nptrace.custom_fixed_point(found.impulses, lambda at: newton_impulses(problem, at))
+        )
 
     def _together(
-        self, problem: Problem, impulses: ndarray, slips: ndarray, left: ndarray, turn: float
+        self, problem: ContactProblem, impulses: ndarray, slips: ndarray, left: ndarray, turn: float
     ) -> tuple[ndarray, ndarray, ndarray, float]:
         """(impulses, slips, residuals, turns made) by Newton's method, where sweeps left more than is promised.
 

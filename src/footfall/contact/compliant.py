@@ -20,10 +20,10 @@ import numpy as np
 
 from footfall.checks import checked_number
 from footfall.contact.stick_slip import StickSlip
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Compliant(StickSlip):
     """Hertz stiffness, ramped damping and stick-slip friction.
 
@@ -54,7 +54,7 @@ class Compliant(StickSlip):
         return Compliant(stiffness=stiffness * 1e3**exponent, exponent=exponent, **others)  # type: ignore[arg-type]
 
     def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
-        """(K d^e, c + dt K_z)."""
+        """Return (K d^e, c + dt K_z)."""
         hard = self.stiffness * depth ** (self.exponent - 1.0)
         if not (type(self.exponent) is float and self.exponent > 1.0):  # 0 to the 0 is 1: a spring is stiff from 0 on
             hard = np.where(depth > 0.0, hard, 0.0)

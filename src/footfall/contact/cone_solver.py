@@ -16,15 +16,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.contact.coulomb import _TINY, Problem, largest, length
-from footfall.numeric import select
+import nptrace
+from footfall.contact.coulomb import _TINY, ContactProblem, largest, length
+from nptrace import select
 
 _PROXIMAL = 1e-9  # of the block's trace: keeps a contact that cannot move from dividing by zero; leaves solutions alone
 _NEWTON_STEPS = 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Block:
     """One contact's 3 x 3 block of A, less what the normal takes from the tangents."""
 
@@ -38,7 +38,7 @@ class _Block:
 
 
 def solve_by_contact(
-    problem: Problem,
+    problem: ContactProblem,
     impulses: Float[ndarray, "nc"],
     slips: Float[ndarray, "ns"],
     sweeps: int,
@@ -72,29 +72,36 @@ def solve_by_contact(
         moved = largest([scale[i] * np.abs(after[i] - before[i]) for i in range(len(now))])
         done = change <= tolerance  # left alone, while others that share a processor's lanes go on
         return (
-            select(done, before, after), select(done, alphas, np.stack(slips)), select(done, change, moved),
+            select(done, before, after),
+            select(done, alphas, np.stack(slips)),
+            select(done, change, moved),
             select(done, made, made + 1.0),
-        )  # fmt: skip
+        )
 
     start = (impulses, slips, unsolved, 0.0)
-    out, alphas, _, made = numeric.repeat(
-        sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance, ask_first=True
+    out, alphas, _, made = nptrace.repeat(
+        sweeps, sweep, start, until=lambda carry: carry[2] <= tolerance, check_first=True
     )
     return out, alphas, made
 
 
-def _block(problem: Problem, k: int) -> _Block:
+def _block(problem: ContactProblem, k: int) -> _Block:
     A, i = problem.A, 3 * k
     proximal = _PROXIMAL * (A[i, i] + A[i + 1, i + 1] + A[i + 2, i + 2])
     reciprocal = 1.0 / (A[i + 2, i + 2] + proximal)
     k_0, k_1 = A[i, i + 2] * reciprocal, A[i + 1, i + 2] * reciprocal
     return _Block(
-        A[i, i] + proximal - k_0 * A[i, i + 2], A[i, i + 1] - k_0 * A[i + 1, i + 2],
-        A[i + 1, i + 1] + proximal - k_1 * A[i + 1, i + 2], k_0, k_1, reciprocal, proximal,
-    )  # fmt: skip
+        t_00=A[i, i] + proximal - k_0 * A[i, i + 2],
+        t_01=A[i, i + 1] - k_0 * A[i + 1, i + 2],
+        t_11=A[i + 1, i + 1] + proximal - k_1 * A[i + 1, i + 2],
+        k_0=k_0,
+        k_1=k_1,
+        reciprocal=reciprocal,
+        proximal=proximal,
+    )
 
 
-def _own(problem: Problem, block: _Block, i: int, r: int, c: int) -> float:
+def _own(problem: ContactProblem, block: _Block, i: int, r: int, c: int) -> float:
     """The contact's own part of A."""
     return problem.A[i + r, i + c] + (block.proximal if r == c else 0.0)
 
@@ -113,9 +120,11 @@ def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tupl
     share = _share(mu, normal, x_0, x_1)
     open = b[2] >= 0.0
     return (
-        select(open, 0.0, share * x_0), select(open, 0.0, share * x_1), select(open, 0.0, normal),
+        select(open, 0.0, share * x_0),
+        select(open, 0.0, share * x_1),
+        select(open, 0.0, normal),
         select(open, 0.0, alpha),
-    )  # fmt: skip
+    )
 
 
 def _newton(block: _Block, c_0: float, c_1: float, pressed: float, mu: float, alpha: float) -> float:

@@ -23,7 +23,7 @@ _TINY = 1e-30  # keeps 0 / 0 out of the direction of no slip; below anything tha
 
 
 @dataclass(frozen=True)
-class Problem:
+class ContactProblem:
     """A λ + V_0 = V with the laws above; contact k owns rows 3 k to 3 k + 2, its normal last."""
 
     A: Float[ndarray, "nc nc"]  # [1/kg]
@@ -46,7 +46,7 @@ class Problem:
         return tangent, tangent, A[i + 2, i + 2]
 
     def velocities(self, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
-        """V, from which the floor is taken off: the normal part is then 0 or more."""
+        """Return V, from which the floor is taken off: the normal part is then 0 or more."""
         return self.V_free + self.A @ impulses - self.floors
 
     @property
@@ -54,7 +54,7 @@ class Problem:
         return np.stack([x for k in range(self.contacts) for x in (0.0, 0.0, self.floor[k])])
 
 
-def residuals(problem: Problem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "3"]:
+def residuals(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "3"]:
     """How far impulses miss the laws, worst contact, all as velocities [m/s]: Signorini, cone, maximum dissipation.
 
     Signorini: |min(V_N, λ_N)|. Cone: the part of λ_T beyond μ λ_N. Maximum dissipation: the distance of λ_T from what
@@ -73,8 +73,8 @@ def residuals(problem: Problem, impulses: Float[ndarray, "nc"]) -> Float[ndarray
     return np.stack([largest(signorini), largest(cone), largest(dissipation)])
 
 
-def cone_radius(problem: Problem, k: int) -> float:
-    """μ between scaled impulses."""
+def cone_radius(problem: ContactProblem, k: int) -> float:
+    """Return μ between scaled impulses."""
     tangent, _, normal = problem._scales(k)
     return problem.friction[k] * tangent / normal
 

@@ -1,7 +1,7 @@
 """A course of slopes, steps, stairs, gaps and stepping stones along x, from a few numbers, each of which may be free.
 
 Thousands of robots walk on courses of their own with it, on lanes and on a GPU: no table is read but one of noise that
-all share. Treads and risers are those of ``terrain.Steps``, with its true distances.
+all share. Treads and risers are those of ``steps.Steps``, with its true distances.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from numpy import ndarray
 
 from footfall.checks import checked_number
 from footfall.contact.ground import checked_friction
-from footfall.contact.terrain import Treads
+from footfall.contact.steps import Treads
 from footfall.errors import InputError
-from footfall.nests import Scalar
-from footfall.numeric import lookup
+from nptrace import lookup
+from nptrace._types import Scalar
 
 STEPS = 40  # of stairs, then a landing
 _NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, over and over again
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Course(Treads):
     """Level treads ``tread`` [m] deep from ``start`` [m] on, all turned by ``slope`` [rad] about y: uphill is positive.
 
@@ -44,8 +44,17 @@ class Course(Treads):
     fillet: float = 0.01
 
     def __post_init__(self) -> None:
-        bounds = {"slope": (-0.8, 0.8), "rise": (-0.3, 0.3), "bumps": (0.0, 0.3), "gap": (0.0, 2.0), "deep": (0.0, 2.0),
-                  "tread": (0.04, 2.0), "phase": (0.0, 64.0), "start": (-1e3, 1e3), "fillet": (0.0, 0.01)}  # fmt: skip
+        bounds = {
+            "slope": (-0.8, 0.8),
+            "rise": (-0.3, 0.3),
+            "bumps": (0.0, 0.3),
+            "gap": (0.0, 2.0),
+            "deep": (0.0, 2.0),
+            "tread": (0.04, 2.0),
+            "phase": (0.0, 64.0),
+            "start": (-1e3, 1e3),
+            "fillet": (0.0, 0.01),
+        }
         for key, (low, high) in bounds.items():
             value = checked_number(getattr(self, key), f"{key} of a course", low)
             if value > high:
@@ -65,8 +74,16 @@ class Course(Treads):
         part = np.where(inside, along - self.tread, along) / size
         return k + np.where(inside, 0.5, 0.0), part, size, np.where(trenched, 0.5, 1.0)
 
+    def _depths(self) -> tuple[Scalar, ...]:
+        gap = self.gap
+        return (self.tread,) if issubclass(type(gap), float) and gap == 0.0 else (self.tread, gap)
+
+    def _depth(self, i: Scalar) -> Scalar:
+        trenched = (self.gap > 0.0) & (i - np.floor(i + 0.25) > 0.25)
+        return np.where(trenched, self.gap, self.tread)
+
     def level(self, i: Scalar) -> Scalar:
-        """Height of tread i before it is turned [m]; those before the first are level."""
+        """Return height of tread i before it is turned [m]; those before the first are level."""
         k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
         climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)

@@ -24,7 +24,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ContactSpace:
     """A λ + V_0 = V for all spheres, three rows each in contact axes (tangents, then normal)."""
 
@@ -39,7 +39,7 @@ class ContactSpace:
     _y: Float[ndarray, "nv"]
 
     def accelerations(self, robot: Robot, forces: Float[ndarray, "nc"]) -> Float[ndarray, "nv"]:
-        """Accelerations under the step's forces and contact forces [N]."""
+        """Return accelerations under the step's forces and contact forces [N]."""
         return solve_inward(robot, self._L, self._weights * (self._y + self._Y @ forces))
 
 
@@ -68,10 +68,16 @@ def contact_space(
     WY = weights[:, None] * Y
     V = J @ v
     return ContactSpace(
-        A=_symmetric_product(Y, WY), V_before=V, V_free=V + dt * ((weights[:, None] * felt).T @ y),
-        gap=np.stack([point.distance for point in points]), friction=np.stack([point.friction for point in points]),
-        _L=L, _weights=weights, _Y=Y, _y=y,
-    )  # fmt: skip
+        A=_symmetric_product(Y, WY),
+        V_before=V,
+        V_free=V + dt * ((weights[:, None] * felt).T @ y),
+        gap=np.stack([point.distance for point in points]),
+        friction=np.stack([point.friction for point in points]),
+        _L=L,
+        _weights=weights,
+        _Y=Y,
+        _y=y,
+    )
 
 
 def _symmetric_product(Y: ndarray, WY: ndarray) -> ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 _TINY = 1e-9
 _STEEP = 10.0  # one over the slope from which an edge is borne by the side of a face and no more by the face
@@ -20,7 +20,7 @@ _AWAY = 2.0  # radii by which an end of an edge is raised: there a corner touche
 
 
 def edge_directions(half: Float[ndarray, "3"], count: int = 1) -> list[int]:
-    """The longest axes of a box along which it has edges; of a rod there is one."""
+    """Return the longest axes of a box along which it has edges; of a rod there is one."""
     order = [int(k) for k in np.argsort(-half, kind="stable")]
     return [k for k in order[:count] if half[k] > 0.0]
 
@@ -76,9 +76,14 @@ def _last(
 
 
 def _downward(
-    half: Float[ndarray, "3"], within: Float[ndarray, "3"], a: Float[ndarray, "3"], d: Float[ndarray, "3"],
-    high: Scalar, leaves: Float[ndarray, "3"], normal: ndarray,
-) -> Scalar:  # fmt: skip
+    half: Float[ndarray, "3"],
+    within: Float[ndarray, "3"],
+    a: Float[ndarray, "3"],
+    d: Float[ndarray, "3"],
+    high: Scalar,
+    leaves: Float[ndarray, "3"],
+    normal: ndarray,
+) -> Scalar:
     """How much further an edge that goes down over the side of a face is nearest to that side; little if it is flat."""
     aside = leaves @ (d * d)
     to_side = (leaves @ ((half - within) * np.abs(d))) / (aside + _TINY * _TINY)
@@ -90,7 +95,7 @@ def _downward(
 
 
 def raised(t: Scalar, length: float, radius: float) -> Scalar:
-    """How far an edge's point is lifted near its ends [m], where its corners touch."""
+    """Return how far an edge's point is lifted near its ends [m], where its corners touch."""
     near = np.minimum(t, 1.0 - t) * (length / radius)
     return _AWAY * radius * (1.0 - np.minimum(near, 1.0))
 

@@ -6,7 +6,7 @@
 A free body is a robot of one link without joints: it has the mass matrix, the bias and the step of a base. It touches
 with spheres (a ball with itself, a box with its eight corners, a little rounded) what is around it, and is a ``Solid``
 that the spheres of others touch. So a contact is always of a sphere with a surface, as that of a foot with the ground.
-Edges that cross, with no corner of either near, touch by spheres that slide along them (``simulate.touches``).
+Edges that cross, with no corner of either near, touch by spheres that slide along them (``sim.objects``).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from footfall.contact.ground import Ground, checked_friction
 from footfall.contact.pairs import frame_about
 from footfall.contact.points import Sphere
 from footfall.errors import InputError
-from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Link, name_of
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
+from nptrace._types import Given, Scalar
 
 _TINY = 1e-9  # [m]
 _MOST = {"position": 1e6, "velocity": 1e4, "omega": 1e4}  # [m, m/s, rad/s]: squares of more lose what a robot does
@@ -50,7 +50,7 @@ class Solid:
     X_BS: Transform
 
     def nearest(self, x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-        """(distance of a point, negative inside; the way out), all in the solid's own axes."""
+        """Return (distance of a point, negative inside; the way out), all in the solid's own axes."""
         if (self.half > 0.0).all():
             distance, way = from_box(self.half, x)
             return distance - self.radius, way
@@ -60,12 +60,12 @@ class Solid:
 
 
 def rounding(half: Float[ndarray, "3"]) -> float:
-    """The radius [m] of a box's corners and edges, where they touch."""
+    """Return the radius [m] of a box's corners and edges, where they touch."""
     return min(_ROUND, 2.0 * _ROUND_SHARE * float(half.min()))
 
 
 @dataclass(frozen=True, eq=False)
-class PlacedSolid:
+class PlacedSolid(Ground):
     """A solid somewhere in the world, as a ground for the spheres of others."""
 
     solid: Solid
@@ -150,7 +150,7 @@ class FreeBody:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBox(FreeBody):
     """A box with sides ``size`` [m], its mass spread evenly."""
 
@@ -173,14 +173,18 @@ class FreeBox(FreeBody):
     def robot(self) -> Robot:
         square = self.size**2
         inertia = self.mass / 12.0 * np.diag(square.sum() - square)
-        return Robot(self.name or "box", [Link("box", self.mass, inertia=inertia, box=tuple(self.size.tolist()))])
+        return Robot(
+            name=self.name or "box",
+            links=[Link(name="box", mass=self.mass, inertia=inertia, box=tuple(self.size.tolist()))],
+        )
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
         radius = rounding(0.5 * self.size)
         signs = [np.array([x, y, z]) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
         return tuple(
-            Sphere(f"corner {k}", 0, (0.5 * self.size - radius) * sign, radius) for k, sign in enumerate(signs)
+            Sphere(name=f"corner {k}", body=0, center=(0.5 * self.size - radius) * sign, radius=radius)
+            for k, sign in enumerate(signs)
         )
 
     @cached_property
@@ -188,7 +192,7 @@ class FreeBox(FreeBody):
         return Solid(self.name, 0, 0.5 * self.size, 0.0, Transform.identity())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBall(FreeBody):
     """A ball of ``radius`` [m], its mass spread evenly, or in its shell if ``hollow``."""
 
@@ -210,11 +214,11 @@ class FreeBall(FreeBody):
     @cached_property
     def robot(self) -> Robot:
         inertia = (2 / 3 if self.hollow else 2 / 5) * self.mass * self.radius**2 * np.eye(3)
-        return Robot(self.name or "ball", [Link("ball", self.mass, inertia=inertia)])
+        return Robot(name=self.name or "ball", links=[Link(name="ball", mass=self.mass, inertia=inertia)])
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
-        return (Sphere("ball", 0, np.zeros(3), self.radius),)
+        return (Sphere(name="ball", body=0, center=np.zeros(3), radius=self.radius),)
 
     @cached_property
     def solid(self) -> Solid:

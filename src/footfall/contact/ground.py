@@ -1,44 +1,147 @@
-"""The ground: where it is under a point, which way it faces, and how rough it is to a sliding foot."""
+"""What a ground is: where it lies under a point, which way it faces there, how rough it is; and the plane.
+
+A ground is one file: a class that answers for points, and says how it is drawn, kept in files, placed in a MuJoCo model
+and spelled on the command line. ``terrain.KINDS`` lists the classes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.adapters import Adapter, has_members
 from footfall.checks import checked_number, three_numbers
 from footfall.errors import InputError
-from footfall.nests import Given
-from footfall.spatial import cross
+from footfall.spatial import cross, quaternion
+from nptrace._types import Given, Json
+
+if TYPE_CHECKING:
+    from mujoco import MjsGeom, MjSpec
+
+_HOLE = -1.0  # [m] at which a hole is drawn
 
 
-@runtime_checkable
-class Ground(Protocol):
-    """A surface that answers for every point near it."""
+class Ground(ABC):
+    """A surface on which robots stand.
 
+    ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user's own class needs no others. The
+    rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
+    """
+
+    kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them
+    spellings: ClassVar[tuple[str, ...]] = ()  # on the command line
+    examples: ClassVar[tuple[str, ...]] = ()  # of these, to choose from on a page
+    free: ClassVar[tuple[str, ...]] = ()  # numbers that stay inputs of programs that take long to compile
+
+    @abstractmethod
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
-        """Signed distance of a point from the surface [m], positive above it."""
-        ...
+        """Return the signed distance of a point from the surface [m], positive above it."""
 
+    @abstractmethod
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: axes of the contact frame under a point, the normal last."""
-        ...
+        """Return R_WC, the axes of the contact frame under a point, the normal last."""
 
+    @abstractmethod
     def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
-        """Coefficient of sliding friction under a point."""
-        ...
+        """Return the coefficient of sliding friction under a point."""
+
+    def for_radius(self, radius: float) -> Ground:
+        """Return the ground as spheres of a radius [m] meet it: another one where that makes a difference."""
+        return self
+
+    def distances(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
+        """Return the distances of many points [m]."""
+        return np.array([self.distance(p) for p in points])
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+    @property
+    def flat(self) -> bool:
+        """Whether a coarse mesh shows all of the surface."""
+        return False
+
+    def heights_at(self, x: ndarray, y: ndarray) -> ndarray:
+        """Return the height of the surface at many positions [m], for a picture: by default that of its distance."""
+        x, y = np.broadcast_arrays(x, y)
+        z = np.array([-float(self.distance(np.array([a, b, 0.0]))) for a, b in zip(x.ravel(), y.ravel())])
+        return drawn_heights(z.reshape(x.shape))
+
+    def risers(self, low: float, high: float) -> ndarray:
+        """Return the positions along x between two others where the surface is upright [m]."""
+        return np.zeros(0)
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def to_json(self) -> dict[str, Json] | None:
+        """Return the ground as plain JSON, enough to draw it or run on it again; None if it has no such form."""
+        return None if self.kind is None else {"kind": self.kind} | numbers_of(self)
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Json]) -> Ground:
+        """Return the ground of the fields of ``to_json``, which nobody has checked yet."""
+        return cls(**fields)
+
+    @classmethod
+    def from_name(cls, name: str, seed: int, friction: float) -> Ground | None:
+        """Return the ground of a name on the command line, None if the name is not of this kind."""
+        return None
+
+    # -- MuJoCo ------------------------------------------------------------------------------------------------------
+    def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
+        """Turn the geom of the ground in a MuJoCo model into this ground; further geoms go beside it."""
+        raise InputError(
+            f"MuJoCo is given a plane, a heightfield or steps of one friction; the ground is a {type(self).__name__}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Plane:
+class AdaptedGround(Adapter, Ground):
+    """A user's own ground that is no ``Ground``, with the defaults of one."""
+
+    adapted: Given
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.adapted.distance(p_W)
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        return self.adapted.frame(p_W)
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.adapted.friction_at(p_W)
+
+
+def as_ground(given: Given) -> Ground:
+    """Return a ground as it is, a user's own with the defaults of one, or refuse what lacks a member."""
+    if isinstance(given, Ground):
+        return given
+    if isinstance(given, type):
+        raise InputError(f"a ground must be an object, such as {given.__name__}(...), got its class")
+    if not has_members(given, "distance", "frame", "friction_at"):
+        raise InputError(
+            f"a ground needs distance and frame and friction_at, which {type(given).__name__} lacks; heights of a"
+            " grid are a contact.Heightfield(heights, spacing)"
+        )
+    return AdaptedGround(given)
+
+
+@dataclass(frozen=True, eq=False)
+class Plane(Ground):
     """A plane through ``point`` [m] with the given ``normal``; eq. (31) of de Paula et al. 2024 holds for any plane."""
 
     friction: float = 0.8
     normal: Float[ndarray, "3"] = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
     point: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+
+    kind = "plane"
+    spellings = ("plane", "slope:D")
+    examples = ("plane", "slope:5", "slope:10")
+    free = ("friction",)
 
     def __post_init__(self) -> None:
         mu = checked_friction(self.friction)
@@ -60,7 +163,7 @@ class Plane:
 
     @staticmethod
     def slope(degrees: float, friction: float = 0.8) -> Plane:
-        """A plane through the origin that rises along +x."""
+        """Return a plane through the origin that rises along +x by an angle [degrees]."""
         if not np.isfinite(degrees) or abs(degrees) >= 80:
             raise InputError(f"a slope must lie between -80 and 80 degrees, got {degrees}")
         angle = np.radians(degrees)
@@ -75,7 +178,65 @@ class Plane:
     def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
         return self.friction
 
+    def distances(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
+        return np.asarray((points - self.point) @ self.normal)
+
+    @property
+    def flat(self) -> bool:
+        return True
+
+    def heights_at(self, x: ndarray, y: ndarray) -> ndarray:
+        n, p = self.normal, self.point
+        return p[2] - (n[0] * (x - p[0]) + n[1] * (y - p[1])) / n[2]
+
+    @classmethod
+    def from_name(cls, name: str, seed: int, friction: float) -> Plane | None:
+        if name == "plane":
+            return cls(friction)
+        if name.partition(":")[0] == "slope":
+            return cls.slope(one_size(name, "an angle in degrees, as in slope:5"), friction)
+        return None
+
+    def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
+        geom.pos, geom.quat = self.point, quaternion.from_rotation(self.axes)
+
 
 def checked_friction(value: Given) -> float:
-    """A coefficient of friction, or an InputError."""
+    """Return a coefficient of friction, or refuse what is not one."""
     return checked_number(value, "friction", 0.0)
+
+
+def one_size(name: str, needs: str) -> float:
+    """Return the number behind the colon in the name of a ground."""
+    kind, *sizes = name.split(":")
+    (size,) = sizes_in(sizes, 1, f"{kind} needs {needs}, got {name!r}")
+    return size
+
+
+def sizes_in(texts: list[str], count: int | None, otherwise: str) -> list[float]:
+    """Return the finite numbers that texts stand for, or refuse them with the sentence ``otherwise``."""
+    try:
+        found = [float(text) for text in texts]
+    except ValueError:
+        raise InputError(otherwise) from None
+    if (count is not None and len(found) != count) or not np.isfinite(found).all():
+        raise InputError(otherwise)
+    return found
+
+
+def numbers_of(record: Given) -> dict[str, Json]:
+    """Return the fields of a dataclass that are numbers or arrays of numbers, as JSON."""
+    fields: Mapping[str, Given] = {f.name: getattr(record, f.name) for f in dataclasses.fields(record)}
+    return {
+        key: value.tolist() if isinstance(value, ndarray) else value
+        for key, value in fields.items()
+        if isinstance(value, (ndarray, bool, int, float))
+    }
+
+
+def drawn_heights(z: ndarray) -> ndarray:
+    """Return heights with a metre down where there is a hole."""
+    return np.where(np.isfinite(z), z, _HOLE)
+
+
+__all__ = ["AdaptedGround", "Ground", "Plane", "as_ground", "checked_friction"]

@@ -17,28 +17,38 @@ from: when traced, equal lookups merge.
 
 from __future__ import annotations
 
+import base64
 import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
-from footfall.contact.ground import checked_friction
+from footfall.checks import checked_number, whole_number
+from footfall.contact.ground import Ground, checked_friction, drawn_heights, numbers_of, one_size, sizes_in
 from footfall.errors import InputError, unknown
-from footfall.nests import Given, Scalar
-from footfall.numeric import lookup, smoothstep
+from nptrace import lookup, smoothstep
+from nptrace._types import Given, Json, Scalar
+
+if TYPE_CHECKING:
+    from mujoco import MjsGeom, MjSpec
 
 FILES = (".png", ".npy")
+GRAIN = 1e-5  # [m] of heights in recordings
 _LARGEST = 4_000_000  # nodes
+_HOLE = np.iinfo(np.int32).min  # in recordings
+_ROUGHEST = 1.0  # [m]: more is cliffs, on which no foot finds a hold
+_THICK = 0.5  # [m] under the lowest node in MuJoCo
 
 
 @dataclass(frozen=True, eq=False)
-class Heightfield:
+class Heightfield(Ground):
     """``heights`` [m] of nodes ``spacing`` [m] apart, x first; node (0, 0) lies at ``corner`` (x, y) [m].
 
     Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
@@ -51,6 +61,10 @@ class Heightfield:
     friction: float = 0.8
     smooth: bool = False
     recipe: ClassVar[dict[str, Given] | None] = None  # of rough ground, on the ground itself: what ``rough`` was given
+
+    kind = "heightfield"
+    spellings = ("rough:H", "FILE.png:H:L", "FILE.npy:L")
+    examples = ("rough:0.03", "rough:0.06")
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -70,7 +84,7 @@ class Heightfield:
 
     # -- the surface -------------------------------------------------------------------------------------------------
     def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        """(height [m], slope along x, slope along y) at a place."""
+        """Return (height [m], slope along x, slope along y) at a place."""
         height, (along_x, along_y), _, _ = self._shape(x, y)
         return height, along_x / self.spacing, along_y / self.spacing
 
@@ -94,12 +108,14 @@ class Heightfield:
         distance = (p_W[2] - height) * w
         turn = (per * per) * (distance * w)  # ∇w = -w³ (∇m)ᵀ m
         return (
-            distance, per * (h_x + turn * (m_x * m_xx + m_y * m_yx)), per * (h_y + turn * (m_x * m_xy + m_y * m_yy)),
-        )  # fmt: skip
+            distance,
+            per * (h_x + turn * (m_x * m_xx + m_y * m_yx)),
+            per * (h_y + turn * (m_x * m_xy + m_y * m_yy)),
+        )
 
-    # -- the seam of a ground ----------------------------------------------------------------------------------------
+    # -- a ground ----------------------------------------------------------------------------------------------------
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
-        """Height over the surface times the normal's upward part: see the head of this file."""
+        """Return height over the surface times the normal's upward part: see the head of this file."""
         return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
@@ -126,6 +142,66 @@ class Heightfield:
         x, y = (self.corner[k] + self.spacing * np.arange(n) for k, n in enumerate((nx, ny)))
         return np.asarray(self.surface(x[:, None], y[None, :])[0])
 
+    def distances(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
+        return np.asarray(self.distance(points.T))
+
+    def heights_at(self, x: ndarray, y: ndarray) -> ndarray:
+        return drawn_heights(np.asarray(self.surface(x, y)[0]))
+
+    # -- other forms -------------------------------------------------------------------------------------------------
+    def to_json(self) -> dict[str, Json]:
+        """Return rough ground by its seed, any other field with heights to a hundredth of a millimetre."""
+        if self._is_rough():
+            return {"kind": self.kind, "recipe": {**(self.recipe or {}), "friction": self.friction}}
+        return {"kind": self.kind} | numbers_of(self) | {"heights": _packed(self.heights)}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Json]) -> Heightfield:
+        if "recipe" in fields:
+            return cls.rough(**{**fields["recipe"], "size": tuple(fields["recipe"]["size"])})
+        return cls(**{**fields, "heights": _unpacked(fields.get("heights"))})
+
+    def _is_rough(self) -> bool:
+        """Whether the seed still gives these heights: a copy of a ground may have others."""
+        if self.recipe is None:
+            return False
+        again = Heightfield.rough(**self.recipe)
+        return again.heights.shape == np.shape(self.heights) and bool((again.heights == self.heights).all())
+
+    @classmethod
+    def from_name(cls, name: str, seed: int, friction: float) -> Heightfield | None:
+        kind, *sizes = name.split(":")
+        if any(kind.lower().endswith(suffix) for suffix in FILES):
+            wanted = ["height", "length"] if kind.lower().endswith(".png") else ["length"]
+            otherwise = f"a ground file takes {' and '.join(wanted)} in metres, got {name!r}"
+            given = sizes_in(sizes, None, otherwise)
+            if len(given) > len(wanted):
+                raise InputError(otherwise)
+            sizes_of: dict[str, Given] = dict(zip(wanted, given))
+            return cls.from_file(kind, friction=friction, **sizes_of)
+        if kind != "rough":
+            return None
+        size = one_size(name, "a height in metres, as in rough:0.04")
+        if not abs(size) <= _ROUGHEST:
+            raise InputError(
+                f"rough ground has at most {_ROUGHEST:g} m between its lowest and highest point, got {size:g}"
+            )
+        return cls.rough(size, seed, friction)
+
+    def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
+        """Add an hfield of triangles between the nodes, at which a smooth field is sampled."""
+        heights = self.sampled()
+        if not np.isfinite(heights).all():
+            raise InputError("MuJoCo has no holes in a heightfield: this one has heights that are NaN")
+        low, high = float(heights.min()), float(heights.max())
+        span = max(high - low, 1e-6)
+        half = 0.5 * self.spacing * (np.array(heights.shape) - 1.0)
+        asset = spec.add_hfield(name="terrain", nrow=heights.shape[1], ncol=heights.shape[0])
+        asset.size = [half[0], half[1], span, _THICK]
+        asset.userdata = ((heights.T - low) / span).ravel()  # row after row along y, x within a row
+        geom.type, geom.hfieldname = mj.mjtGeom.mjGEOM_HFIELD, "terrain"
+        geom.pos = [*(self.corner + half), low]
+
     # -- making one --------------------------------------------------------------------------------------------------
     @staticmethod
     def centred(heights: Scalar, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
@@ -136,9 +212,14 @@ class Heightfield:
 
     @staticmethod
     def rough(
-        height: float, seed: int = 0, friction: float = 0.8, feature: float = 0.3, flat: float = 0.5,
-        size: tuple[float, float] = (20.0, 10.0), spacing: float = 0.05,
-    ) -> Heightfield:  # fmt: skip
+        height: float,
+        seed: int = 0,
+        friction: float = 0.8,
+        feature: float = 0.3,
+        flat: float = 0.5,
+        size: tuple[float, float] = (20.0, 10.0),
+        spacing: float = 0.05,
+    ) -> Heightfield:
         """Smooth random ground of a given ``height`` from its lowest to its highest point [m], level around the start.
 
         White noise of the seed, filtered to bumps about ``feature`` [m] across; level within ``flat`` [m] of the
@@ -148,8 +229,7 @@ class Heightfield:
         for key, value in (("feature", feature), ("spacing", spacing), ("length", size[0]), ("width", size[1])):
             checked_number(value, f"{key} of rough ground", 0.0, above=True)
         checked_number(flat, "flat start of rough ground", 0.0)
-        if not isinstance(seed, int | np.integer) or seed < 0:
-            raise InputError(f"the seed of rough ground must be a whole number that is not negative, got {seed!r}")
+        whole_number(seed, "the seed of rough ground", 0)
         nx, ny = (round(length / spacing) + 1 for length in size)
         if nx * ny > _LARGEST:
             raise InputError(f"rough ground of {nx} x {ny} nodes is too large: at most {_LARGEST} nodes")
@@ -190,7 +270,7 @@ class Heightfield:
 
 
 def checked_heights(value: Given) -> Given:
-    """A grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes as it is."""
+    """Return a grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes as it is."""
     if not isinstance(value, (ndarray, list, tuple)) or (isinstance(value, ndarray) and value.dtype == object):
         if value is None or isinstance(value, (str, bytes, int, float)):
             raise InputError(f"heights must be a grid of numbers, got {value!r}")
@@ -284,3 +364,34 @@ def _array(file: Path) -> ndarray:
     if not isinstance(heights, ndarray) or heights.dtype.kind not in "fiu":
         raise InputError(f"{file} must hold one grid of heights in metres")
     return checked_heights(heights)
+
+
+def _packed(heights: ndarray) -> dict[str, Json]:
+    """Heights in grains, as differences along both axes, which are small numbers, deflated."""
+    hole = np.isnan(heights)
+    grains = np.where(hole, 0, np.rint(np.where(hole, 0.0, heights) / GRAIN)).astype(np.int64)
+    if np.abs(grains).max(initial=0) >= 2**30:
+        raise InputError("heights of a ground must lie within 10 km")
+    if hole.any():  # differences do not go over holes
+        small = np.where(hole, _HOLE, grains).astype("<i4")
+    else:
+        small = np.diff(np.diff(grains, axis=0, prepend=0), axis=1, prepend=0).astype("<i4")
+    data = base64.b64encode(zlib.compress(small.tobytes(), 6)).decode("ascii")
+    return {"shape": list(heights.shape), "holes": bool(hole.any()), "data": data}
+
+
+def _unpacked(form: Json) -> ndarray:
+    rows, columns = (int(n) for n in form["shape"])
+    if not (0 < rows <= _LARGEST and 0 < columns <= _LARGEST and rows * columns <= _LARGEST):
+        raise InputError(f"{rows} x {columns} nodes are too many")
+    inflate = zlib.decompressobj()
+    try:
+        data = inflate.decompress(base64.b64decode(form["data"], validate=True), 4 * rows * columns + 1)
+    except zlib.error as error:
+        raise InputError(f"its heights are damaged: {error}") from None
+    if len(data) != 4 * rows * columns:
+        raise InputError("its heights are cut short or too long")
+    small = np.frombuffer(data, "<i4").reshape(rows, columns).astype(np.int64)
+    if form.get("holes"):
+        return np.where(small == _HOLE, np.nan, small * GRAIN)
+    return np.cumsum(np.cumsum(small, axis=1), axis=0) * GRAIN

@@ -1,7 +1,8 @@
 """Impacts: feet that stop where they touch, and feet that bounce without gaining energy.
 
 Stopping: the impulses that bring chosen feet to chosen velocities, A λ = wanted - V in their rows, which is the KKT
-system of the slides in impulses; without forces and with nothing wanted it is ``dynamics.constrained.impact_map``.
+system of the slides in impulses; without forces and with nothing wanted it is
+``dynamics.formalisms.constrained.impact_map``.
 
 Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the
 ground and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as
@@ -18,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.dense_factor import dense_factor, dense_solve
+from footfall.dynamics.factor import dense_factor, dense_solve
 
 _TINY = 1e-18  # [m²/s²], so that the root has a slope
 
@@ -30,7 +31,7 @@ def stopping_impulses(
     rows: Float[ndarray, "nc"],
     damping: float | Float[ndarray, "nc"] = 0.0,
 ) -> Float[ndarray, "nc"]:
-    """λ [N s] with A λ + V = wanted in the rows that are 1, and 0 in those that are 0.
+    """Return λ [N s] with A λ + V = wanted in the rows that are 1, and 0 in those that are 0.
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
     diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
@@ -50,7 +51,7 @@ def bounce_floor(
     restitution: float,
     slowest: float,
 ) -> Float[ndarray, "ns"]:
-    """Least normal velocities after a bounce, where a contact comes in faster than ``slowest`` [m/s].
+    """Return least normal velocities after a bounce, where a contact comes in faster than ``slowest`` [m/s].
 
     Steps with a fall of g a second keep E = V²/2 + g gap - g dt V/2, and a bounce keeps e² of it: that is -e V_N⁻ but
     for terms of g dt. ``floor`` is the velocity that closes the gap in one step, -gap / dt.

@@ -22,9 +22,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.contact.coulomb import _TINY, Problem, cone_radius, length
-from footfall.numeric import select
+import nptrace
+from footfall.contact.coulomb import _TINY, ContactProblem, cone_radius, length
+from nptrace import select
 
 _DAMPING = 1e-9  # added to A D⁻¹ in H alone: a body that is held more than once leaves A singular
 _SHORTER = 0.4  # of a step that made things worse
@@ -32,7 +32,11 @@ _Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, part of a st
 
 
 def solve_by_least_squares(
-    problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"], iterations: int, tolerance: float
+    problem: ContactProblem,
+    impulses: Float[ndarray, "nc"],
+    slips: Float[ndarray, "ns"],
+    iterations: int,
+    tolerance: float,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
     """(impulses, slip coefficients α [1/kg], |F| [m/s], iterations made), from a guess as of ``solve_by_contact``."""
     scale, V_free = problem.scale, problem.V_free - problem.floors
@@ -51,22 +55,25 @@ def solve_by_least_squares(
         done, better = size <= tolerance, trial_size < size  # not better where it is no number
         taken = better & ~done
         return (
-            select(taken, trial, x), select(taken, trial_F, F), select(taken, trial_size, size),
-            select(better, 1.0, _SHORTER * part), select(done, made, made + 1.0),
-        )  # fmt: skip
+            select(taken, trial, x),
+            select(taken, trial_F, F),
+            select(taken, trial_size, size),
+            select(better, 1.0, _SHORTER * part),
+            select(done, made, made + 1.0),
+        )
 
     first = start_from(problem, impulses, slips, V_free)
     F = misfit(first)
     carry = (first, F, np.sqrt(F @ F), 1.0, 0.0)
-    x, _, size, _, made = numeric.repeat(
-        iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance, ask_first=True
+    x, _, size, _, made = nptrace.repeat(
+        iterations, iterate, carry, until=lambda carry: carry[2] <= tolerance, check_first=True
     )
     scaled = impulses_of(x, radii)
     return scaled / scale, slip_coefficients(problem, x, radii), size, made
 
 
 def impulses_of(x: Float[ndarray, "nc"], radii: list[float]) -> Float[ndarray, "nc"]:
-    """λ(x) of eq. (33), scaled: inside the cone for any x."""
+    """Return λ(x) of eq. (33), scaled: inside the cone for any x."""
     out = []
     for k, radius in enumerate(radii):
         share, normal = _share(x, k, radius)
@@ -81,7 +88,7 @@ def _share(x: ndarray, k: int, radius: float) -> tuple[float, float]:
 
 
 def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
-    """Q, a 3 x 3 block a contact."""
+    """Return Q, a 3 x 3 block a contact."""
     blocks = []
     for k, radius in enumerate(radii):
         i = 3 * k
@@ -105,7 +112,7 @@ def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
 
 
 def solved_for(A: ndarray, Q: list[ndarray], F: ndarray, damping: float = _DAMPING) -> ndarray:
-    """H⁻¹ F by elimination without pivots: the diagonal of H is 1 where a contact is open or sticks."""
+    """Return H⁻¹ F by elimination without pivots: the diagonal of H is 1 where a contact is open or sticks."""
     n = len(F)
     H = np.concatenate([A[:, 3 * k : 3 * k + 3] @ block for k, block in enumerate(Q)], axis=1)
     rows = [[H[i, j] for j in range(n)] for i in range(n)]
@@ -130,7 +137,7 @@ def solved_for(A: ndarray, Q: list[ndarray], F: ndarray, damping: float = _DAMPI
     return np.stack(b)
 
 
-def start_from(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
+def start_from(problem: ContactProblem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
     """x of a guess: from its impulses where a contact pushed, else from the velocity that it has without contact."""
     scale, out = problem.scale, []
     for k in range(problem.contacts):
@@ -142,10 +149,49 @@ def start_from(problem: Problem, impulses: ndarray, slips: ndarray, V_free: ndar
     return np.stack(out)
 
 
-def slip_coefficients(problem: Problem, x: ndarray, radii: list[float]) -> ndarray:
-    """α with V_T = -α λ_T."""
+def slip_coefficients(problem: ContactProblem, x: ndarray, radii: list[float]) -> ndarray:
+    """Return α with V_T = -α λ_T."""
     scale, out = problem.scale, []
     for k, radius in enumerate(radii):
         share, normal = _share(x, k, radius)
         out.append(select(normal > 0.0, (1.0 - share) / np.maximum(share, 1e-9) * scale[3 * k], 0.0))
+    return np.stack(out)
+
+
+# -- how the impulses of hard contact move with the problem, at its solution: the implicit function theorem -----------
+# A solver that starts from the impulses of the step before may find nothing left to do, and its turns then know nothing
+# of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby, whichever
+# solver got there, and where no contact changes between sticking, sliding and open it has a slope:
+#
+#     x = V - D λ,    H dx = dF with x held,    d(D λ) = -Q dx + what the cone's own radius adds to a sliding contact
+def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
+    """Return the impulses after one Newton step, differentiated as ``nptrace.custom_fixed_point`` asks."""
+    still = nptrace.stop_gradient(problem)
+    scaled = still.scale * impulses
+    x = still.velocities(impulses) - scaled
+    radii = [cone_radius(still, k) for k in range(problem.contacts)]
+    Q = slopes_of(x, radii)
+    moved = scaled + _by_radius(problem, x, scaled, radii)
+    reciprocal = 1.0 / problem.scale
+    F = (problem.A * reciprocal[None, :]) @ moved - moved - x + problem.V_free - problem.floors
+    A = still.A * (1.0 / still.scale)[None, :]
+    dx = solved_for(A, Q, F)
+    turned = _turned(Q, dx)
+    dx = dx + solved_for(A, Q, F - dx + turned - A @ turned)  # once more, against the damping of H
+    return reciprocal * (moved - _turned(Q, dx))
+
+
+def _turned(Q: list[ndarray], dx: ndarray) -> ndarray:
+    return np.concatenate([block @ dx[3 * k : 3 * k + 3] for k, block in enumerate(Q)])
+
+
+def _by_radius(problem: ContactProblem, x: ndarray, scaled: ndarray, radii: list[float]) -> ndarray:
+    """-λ_N u (radius less what it is) of every contact that slides along u: zero, with a slope."""
+    out = []
+    for k, radius in enumerate(radii):
+        i = 3 * k
+        size = length(x[i], x[i + 1])
+        wider = (cone_radius(problem, k) - radius) * scaled[i + 2] / (size + _TINY)
+        wider = select(size > radius * scaled[i + 2], wider, 0.0)
+        out += [-x[i] * wider, -x[i + 1] * wider, 0.0]
     return np.stack(out)

@@ -11,7 +11,7 @@ from footfall.contact.bodies import PARTS, bodies_of, file_shapes, part_of
 from footfall.contact.free_bodies import Solid
 from footfall.contact.pairs import frame_about
 from footfall.robot.files.draft import Shape
-from footfall.robot.files.foot_shapes import points_of
+from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 
@@ -20,7 +20,7 @@ _SHORT = 0.01  # [m]: what is shorter is no rod
 
 
 def link_solids(robot: Robot, which: bool | str | Iterable[str] = PARTS[0]) -> tuple[Solid, ...]:
-    """The solids of bodies by part or name, as in ``contact.bodies``; a body may have none."""
+    """Return the solids of bodies by part or name, as in ``contact.bodies``; a body may have none."""
     shapes, found = file_shapes(robot), []
     for body in sorted(bodies_of(robot, which)):
         found += _of_file(robot, body, shapes) if shapes else _own(robot, body)

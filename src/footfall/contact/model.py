@@ -1,71 +1,53 @@
-"""The seam of contact models, and their names on the command line.
+"""What a contact model is, and the names of those there are on the command line.
 
-A model is asked once per step: how does a robot accelerate that feels ``force`` and has its spheres at ``points``? It
-answers with accelerations, contact forces and its memory for the next step. Hard models answer in impulses: their
+A model is evaluated once per step: how does a robot accelerate on which ``force`` acts and whose spheres are at
+``points``? It returns accelerations, contact forces and its memory for the next step. Hard models give impulses: their
 accelerations are (v⁺ - v) / dt and their forces impulses / dt, so that nothing else in a step need know.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.adapters import Adapter, has_members
 from footfall.contact.ground import Ground
 from footfall.contact.points import ContactPoint, Sphere
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
-from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
-from footfall.seams import Adapter, has_members
+from nptrace._types import Given, PyTree, Scalar
 
-Memory = dict[str, Nest]  # arrays by name; traced ones too
+Memory = dict[str, PyTree]  # arrays by name; traced ones too
 
 
-class ContactModel(Protocol):
-    """What the ground does to the robot. A user's own class needs ``implicit``, ``start`` and ``respond`` alone: the
-    rest has defaults in ``ContactModelBase``, and ``as_contact_model`` lends them to a class without that base."""
+class ContactModel(ABC):
+    """What the ground does to the robot.
 
-    @property
-    def implicit(self) -> bool:
-        """Joint feedback is taken at the end of the step."""
-        ...
+    A user's own class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does not
+    derive from this one is given them by ``as_contact_model``.
+    """
 
-    @property
-    def hard(self) -> bool:
-        """Answers in impulses, which only steps of the first order can take."""
-        ...
+    implicit: bool  # joint feedback is taken at the end of the step
+    hard: ClassVar[bool] = False  # gives impulses, which only steps of the first order can take
+    missed: ClassVar[str] = "the contact model fell short of what it promises"  # when ``misses`` in its memory grow
 
-    @property
-    def missed(self) -> str:
-        """What it means that ``misses`` in the memory has grown, for an event."""
-        ...
-
+    @abstractmethod
     def start(self, spheres: Sequence[Sphere]) -> Memory:
-        """The memory before the first step; empty if the model needs none.
+        """Return the memory before the first step; empty if the model needs none.
 
         A count of ``misses`` in it makes an event.
         """
-        ...
 
-    def check(
-        self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
-    ) -> None:
-        """Refuse a start that the model cannot go on from."""
-        ...
-
-    def modes(self, count: int) -> Memory:
-        """What an implicit step chooses for so many spheres before its first solution; empty if it chooses nothing.
-
-        ``respond`` is then handed the modes and the number of the ``turn`` for a memory, and answers with the modes for
-        the next turn and in how much they are ``unsettled``.
-        """
-        ...
-
+    @abstractmethod
     def respond(
         self,
         robot: Robot,
@@ -77,120 +59,161 @@ class ContactModel(Protocol):
         memory: Memory,
         loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations, force on every sphere in base axes, memory) for M a = force + Jᵀ f.
+        """Return accelerations and contact forces of M a = force + Jᵀ f.
 
-        ``loops``: of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+        Args:
+            M: mass matrix with what of the joints acts as inertia.
+            force: generalised force without contact [N or N m].
+            points: where spheres may touch, with their Jacobians J in base axes.
+            v: velocities at the start of the step.
+            dt: length of the step [s].
+            memory: what the model returned in the step before; with ``modes``, those of this iteration instead.
+            loops: of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+
+        Returns:
+            (accelerations, force on every sphere in base axes [N], memory for the next step).
         """
-        ...
 
-    def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        """What of the memory, rows of it, is recorded."""
-        ...
-
-
-class ContactModelBase:
-    """What a contact model does that says nothing else: a soft force, without modes and without columns."""
-
-    hard: ClassVar[bool] = False
-    missed: ClassVar[str] = "the contact model fell short of what it promises"
-
-    def check(
+    def check(  # noqa: B027 : a default
         self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
     ) -> None:
-        """Every start will do."""
+        """Refuse a start that the model cannot go on from; by default none."""
 
     def modes(self, count: int) -> Memory:
+        """Return what an implicit step chooses for so many spheres before its first solution; by default nothing.
+
+        With modes, ``respond`` is given the modes and the number of the ``iteration`` for a memory, and returns the
+        modes for the next iteration and how many have ``changed``.
+        """
         return {}
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
+        """Return what of the memory, rows of it, is recorded."""
         return {}
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptedContactModel(Adapter, ContactModelBase):
-    """A user's own contact model without that base: what it has is its own, the rest is as usual."""
+class AdaptedContactModel(Adapter, ContactModel):
+    """A user's own contact model that is no ``ContactModel``, with the defaults of one."""
 
     adapted: Given
 
     @property
-    def implicit(self) -> bool:
+    def implicit(self) -> bool:  # type: ignore[override]
         return bool(self.adapted.implicit)
 
     @property
     def hard(self) -> bool:  # type: ignore[override]
-        return bool(self.own("hard", False))
+        return bool(self.get("hard", ContactModel.hard))
 
     @property
     def missed(self) -> str:  # type: ignore[override]
-        return str(self.own("missed", ContactModelBase.missed))
+        return str(self.get("missed", ContactModel.missed))
 
     def start(self, spheres: Sequence[Sphere]) -> Memory:
         return self.adapted.start(spheres)
 
-    def check(
-        self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
-    ) -> None:
-        self.own("check", super().check)(robot, spheres, ground, q, v)
-
-    def modes(self, count: int) -> Memory:
-        return self.own("modes", super().modes)(count)
-
     def respond(
-        self,
-        robot: Robot,
-        M: Float[ndarray, "nv nv"],
-        force: Float[ndarray, "nv"],
-        points: Sequence[ContactPoint],
-        v: Float[ndarray, "nv"],
-        dt: float,
-        memory: Memory,
-        loops: LoopConstraint | None = None,
+        self, robot: Robot, *arguments: Given, loops: LoopConstraint | None = None
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
         if loops is None:
-            return self.adapted.respond(robot, M, force, points, v, dt, memory)
+            return self.adapted.respond(robot, *arguments)
         if "loops" not in inspect.signature(self.adapted.respond).parameters:
             kind = type(self.adapted).__name__
             raise InputError(f"contact model {kind} knows no closed loops, and robot '{robot.name}' has some")
-        return self.adapted.respond(robot, M, force, points, v, dt, memory, loops=loops)
+        return self.adapted.respond(robot, *arguments, loops=loops)
+
+    def check(self, *arguments: Given) -> None:
+        self.get("check", super().check)(*arguments)
+
+    def modes(self, count: int) -> Memory:
+        return self.get("modes", super().modes)(count)
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        return self.own("columns", super().columns)(memory, feet)
+        return self.get("columns", super().columns)(memory, feet)
 
 
 def as_contact_model(given: Given) -> ContactModel:
-    """A contact model as it is, a user's own with what it leaves out, or one sentence about what it lacks."""
+    """Return a contact model as it is, a user's own with the defaults of one, or refuse what lacks a member."""
     if isinstance(given, type):
         raise InputError(f"a contact model must be an object, such as {given.__name__}(...), got its class")
     if not has_members(given, "implicit", "start", "respond"):
-        raise InputError(f"a contact model needs implicit and start and respond, which {type(given).__name__} has not")
-    return given if isinstance(given, ContactModelBase) else AdaptedContactModel(given)  # type: ignore[return-value]
+        raise InputError(f"a contact model needs implicit and start and respond, which {type(given).__name__} lacks")
+    return given if isinstance(given, ContactModel) else AdaptedContactModel(given)
 
 
-def _compliant(**options: Any) -> ContactModel:
-    from footfall.contact.compliant import Compliant
-
-    return Compliant(**options)
-
-
-def _complementarity(**options: Any) -> ContactModel:
-    from footfall.contact.complementarity import Complementarity
-
-    return Complementarity(**options)
-
-
-def _stance(**options: Any) -> ContactModel:
-    from footfall.contact.stance import Stance
-
-    return Stance(**options)
-
-
-MODELS: dict[str, Callable[..., ContactModel]] = {
-    "compliant": _compliant, "complementarity": _complementarity, "stance": _stance,
-}  # fmt: skip
+MODELS = ("compliant", "complementarity", "stance")
 
 
 def named(name: str, **options: Any) -> ContactModel:
-    """A contact model by its name on the command line: ``contact.named("stance")``; options are the model's own."""
+    """Return a contact model by its name on the command line: ``contact.named("stance")``; options are its own."""
+    from footfall.contact.complementarity import Complementarity  # these import this module
+    from footfall.contact.compliant import Compliant
+    from footfall.contact.stance import Stance
+
     if name not in MODELS:
         raise unknown("contact model", name, MODELS)
-    return MODELS[name](**options)
+    kinds: tuple[type[ContactModel], ...] = (Compliant, Complementarity, Stance)
+    return kinds[MODELS.index(name)](**options)
+
+
+def contact_settings(model: ContactModel | None) -> dict[str, float | bool | str | int]:
+    """Return the numbers and words that a contact model was made with."""
+    if not dataclasses.is_dataclass(model):
+        return {}
+    named = {f.name: vars(model).get(f.name) for f in dataclasses.fields(model)}
+    return {
+        key: value
+        for key, value in named.items()
+        if isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    }
+
+
+# -- the active set of a contact model within a step: which spheres hold, stick or slide ------------------------------
+# A model with ``modes`` is linear while none of them changes. It is evaluated in the modes of one iteration, and
+# returns with its solution the modes that this would have; ``sim.equations_of_motion`` iterates until the two agree. A
+# model without
+# modes, or a hard one, is evaluated once, and returns its memory for the next step.
+@dataclass(frozen=True)
+class ActiveSetIteration:
+    """One iteration within a step: its number, and the modes in which the contact model is evaluated.
+
+    ``converged``: they are the last, and the solution is wanted for its derivative.
+    """
+
+    modes: Memory
+    number: Scalar
+    converged: bool = False
+
+
+@dataclass(frozen=True)
+class ContactSolution:
+    """Accelerations, the force on every sphere in base axes, and what becomes of modes and memory."""
+
+    a: Float[ndarray, "nv"]
+    forces: list[Float[ndarray, "3"]]
+    modes: Memory  # for another iteration
+    changed: Scalar  # how many of them the solution contradicts
+    memory: Memory  # for the next step
+
+
+def evaluate_contact(
+    model: ContactModel,
+    robot: Robot,
+    M: Float[ndarray, "nv nv"],
+    force: Float[ndarray, "nv"],
+    points: Sequence[ContactPoint],
+    v: Float[ndarray, "nv"],
+    dt: float,
+    memory: Memory,
+    iteration: ActiveSetIteration,
+    loops: LoopConstraint | None = None,
+) -> ContactSolution:
+    """Return what a contact model gives for M a = force + Jᵀ f, in the modes of an iteration where it has any."""
+    closed = {} if loops is None else {"loops": loops}  # a user's model need not know of loops
+    if not iteration.modes:
+        a, forces, memory = model.respond(robot, M, force, points, v, dt, memory, **closed)
+        return ContactSolution(a, forces, {}, 0.0, memory)
+    in_modes = {**iteration.modes, "iteration": iteration.number, "converged": iteration.converged}
+    a, forces, after = model.respond(robot, M, force, points, v, dt, in_modes, **closed)
+    return ContactSolution(a, forces, {key: after[key] for key in iteration.modes}, after["changed"], memory)

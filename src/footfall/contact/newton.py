@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.contact.coulomb import Problem, cone_radius
+import nptrace
+from footfall.contact.coulomb import ContactProblem, cone_radius
 from footfall.contact.least_squares import impulses_of, slip_coefficients, slopes_of, solved_for, start_from
-from footfall.numeric import select
+from nptrace import select
 
 _MOST, _FALL = 0.1, 0.5  # ρ: at first, from turn to turn
 _Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, turns made, ρ
@@ -24,9 +24,14 @@ _ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 turns
 
 
 def solve_by_newton(
-    problem: Problem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"], turns: int, tolerance: float,
-    unsolved: float, least: float,
-) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:  # fmt: skip
+    problem: ContactProblem,
+    impulses: Float[ndarray, "nc"],
+    slips: Float[ndarray, "ns"],
+    turns: int,
+    tolerance: float,
+    unsolved: float,
+    least: float,
+) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
     """(impulses, slip coefficients α [1/kg], largest |F| [m/s], turns made), from a guess as of ``solve_by_contact``.
 
     ``unsolved`` says how good the guess is [m/s]: at or below the tolerance no turn is made. ``least``: the last ρ.
@@ -47,11 +52,14 @@ def solve_by_newton(
         done, better, lost = size <= tolerance, reached < size, ~np.isfinite(reached)
         taken = better & ~done
         return (
-            select(lost, best, closer), select(taken, closer, best), select(taken, reached, size),
-            select(done, made, made + 1.0), select(lost | (damping < _ANEW), _MOST, _FALL * damping),
-        )  # fmt: skip
+            select(lost, best, closer),
+            select(taken, closer, best),
+            select(taken, reached, size),
+            select(done, made, made + 1.0),
+            select(lost | (damping < _ANEW), _MOST, _FALL * damping),
+        )
 
-    _, x, size, made, _ = numeric.repeat(
-        turns, turn, (first, first, unsolved, 0.0, _MOST), until=lambda carry: carry[2] <= tolerance, ask_first=True
+    _, x, size, made, _ = nptrace.repeat(
+        turns, turn, (first, first, unsolved, 0.0, _MOST), until=lambda carry: carry[2] <= tolerance, check_first=True
     )
     return impulses_of(x, radii) / scale, slip_coefficients(problem, x, radii), size, made

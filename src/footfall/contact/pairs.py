@@ -14,9 +14,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, point_jacobian
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace._types import Scalar
 
 _TINY = 1e-12  # [m²]
 
@@ -45,7 +45,7 @@ class Pair:
         return f"{self.one.name} and {self.other.name}"
 
     def moved(self, place: Callable[[int, ndarray], ndarray]) -> Pair:
-        """The same where points of bodies are given in other frames."""
+        """Return the same where points of bodies are given in other frames."""
         one, other = (replace(c, a=place(c.body, c.a), b=place(c.body, c.b)) for c in (self.one, self.other))
         return replace(self, one=one, other=other)
 
@@ -65,7 +65,7 @@ def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Scalar, Sca
 
 
 def squared_distance(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> Scalar:
-    """Least squared distance [m²] of the segments a-b and c-d."""
+    """Return least squared distance [m²] of the segments a-b and c-d."""
     s, t = nearest(a, b, c, d)
     gap = (a - c) + s * (b - a) - t * (d - c)
     return gap @ gap
@@ -88,12 +88,16 @@ def pair_points(robot: Robot, poses: list[Transform], pairs: Sequence[Pair]) -> 
         J = point_jacobian(robot, poses, one.body, at) - point_jacobian(robot, poses, other.body, at)
         support = robot.tree.support
         dofs = sorted(robot.tree.dof(j) for j in set(support[one.body]) ^ set(support[other.body]))
-        points.append(ContactPoint(distance, J, frame_about(n), pair.friction, tuple(dofs), couples=True))
+        points.append(
+            ContactPoint(
+                distance=distance, J=J, R_BC=frame_about(n), friction=pair.friction, dofs=tuple(dofs), couples=True
+            )
+        )
     return points
 
 
 def frame_about(n: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-    """Axes with a normal last (Duff et al. 2017, "Building an orthonormal basis, revisited")."""
+    """Return axes with a normal last (Duff et al. 2017, "Building an orthonormal basis, revisited")."""
     sign = np.where(n[2] < 0.0, -1.0, 1.0)
     k = -1.0 / (sign + n[2])
     mixed = n[0] * n[1] * k

@@ -7,22 +7,29 @@ in *base* axes: the ground's axes are applied to three numbers rather than to ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.contact.ground import Ground
+from footfall.contact.ground import Ground, Plane
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
+from nptrace import custom_fixed_point, repeat, stop_gradient
+from nptrace._types import Scalar
 
 _FLAT = 1e-12  # a wheel that lies on its side has no lowest point
+_SPOKES = 12  # points of half a rim that are tried at least, and an eighth of those at most
+_ARC = 0.01  # [m] between them: half of a narrow tyre
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+_GOLDEN_STEPS = 24  # to 1e-6 of the angle between spokes
+_APART = 1e-5  # [rad] over which the bend of the distance along a rim is taken
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sphere:
     """A sphere that may touch: on body ``body``, centre [m] in that body's frame.
 
@@ -33,11 +40,11 @@ class Sphere:
     body: int
     center: Float[ndarray, "3"]
     radius: float
-    axis: Float[ndarray, "3"] | None = field(default=None, metadata={"added_later": True})
-    tyre: float = field(default=0.0, metadata={"added_later": True})
+    axis: Float[ndarray, "3"] | None = None
+    tyre: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ContactPoint:
     """One sphere over the ground in one state."""
 
@@ -51,7 +58,7 @@ class ContactPoint:
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
-    """The feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
+    """Return the feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
     for foot in robot.feet:
         if isinstance(foot, FlatFoot):
             raise InputError(
@@ -59,15 +66,24 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
                 " corners, ff.robot.by_corners(robot)"
             )
     spheres = [
-        Sphere(foot.name, body, p, foot.radius, _axis(robot, foot), foot.tyre)
+        Sphere(name=foot.name, body=body, center=p, radius=foot.radius, axis=_axis(robot, foot), tyre=foot.tyre)
         for foot, body, p in zip(robot.feet, robot.tree.feet, robot.tree.foot_positions)
     ]
     for sphere in extra:
         if sphere.link not in robot.tree.frames:
             raise InputError(f"contact sphere '{sphere.name}' sits on the unknown link '{sphere.link}'")
         body, X_BL = robot.tree.frames[sphere.link]
-        place = (X_BL.point(sphere.position), sphere.radius)
-        spheres.append(Sphere(sphere.name, body, *place, _axis(robot, sphere), sphere.tyre))
+        center = X_BL.point(sphere.position)
+        spheres.append(
+            Sphere(
+                name=sphere.name,
+                body=body,
+                center=center,
+                radius=sphere.radius,
+                axis=_axis(robot, sphere),
+                tyre=sphere.tyre,
+            )
+        )
     return tuple(spheres)
 
 
@@ -83,17 +99,23 @@ def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
         raise InputError(f"link '{link.name}' of robot '{robot.name}' has no box: give its contact spheres yourself")
     half = np.array(link.box) / 2
     signs = [(x, y, z) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
-    return [Foot(f"corner_{k}", link.name, link.com + half * sign, radius) for k, sign in enumerate(signs)]
+    return [
+        Foot(name=f"corner_{k}", link=link.name, position=link.com + half * sign, radius=radius)
+        for k, sign in enumerate(signs)
+    ]
 
 
 def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
-    """A sphere at the last joint of every leg."""
+    """Return a sphere at the last joint of every leg."""
     links = [robot.tree.bodies[body].name for body in robot.tree.feet]
-    return [Foot(f"{foot.name}_knee", link, np.zeros(3), radius) for foot, link in zip(robot.feet, links)]
+    return [
+        Foot(name=f"{foot.name}_knee", link=link, position=np.zeros(3), radius=radius)
+        for foot, link in zip(robot.feet, links)
+    ]
 
 
 def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[ndarray, "3"]) -> Float[ndarray, "3 nv"]:
-    """Velocity of a point of a body by v, both in base axes; ``poses`` are the bodies in base axes."""
+    """Return velocity of a point of a body by v, both in base axes; ``poses`` are the bodies in base axes."""
     tree, J = robot.tree, np.zeros((3, robot.nv))
     if robot.floating:
         J[:, :3], J[:, 3:6] = -skew(p_B), np.eye(3)
@@ -106,33 +128,124 @@ def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[n
 def contact_points(
     robot: Robot, X: list[Transform], poses: list[Transform], spheres: Sequence[Sphere], ground: Ground
 ) -> list[ContactPoint]:
-    """Every sphere over the ground; ``poses`` are the bodies in base axes (``kinematics.poses_in_base``)."""
-    tree, X_WB, points = robot.tree, X[0], []
+    """Every sphere over the ground; ``poses`` are the bodies in base axes (``kinematics.forward.poses_in_base``)."""
+    tree, X_WB, points, whole = robot.tree, X[0], [], ground
     for sphere in spheres:
         p_B, radius = poses[sphere.body].point(sphere.center), sphere.radius
+        ground = whole.for_radius(radius if sphere.axis is None else sphere.tyre)
         if sphere.axis is not None:
-            toward = X_WB.R.T @ ground.frame(X_WB.point(p_B))[:, 2]
-            p_B, radius = _in_tyre(p_B, poses[sphere.body].R @ sphere.axis, toward, radius - sphere.tyre), sphere.tyre
-        p_W = X_WB.point(p_B)
-        R_BC = X_WB.R.T @ ground.frame(p_W)
+            axis_W = X_WB.R @ (poses[sphere.body].R @ sphere.axis)
+            p_W, R_WC = _rim_point(ground, X_WB.point(p_B), axis_W, radius - sphere.tyre)
+            p_B, radius = X_WB.R.T @ (p_W - X_WB.p), sphere.tyre
+        else:
+            p_W = X_WB.point(p_B)
+            R_WC = ground.frame(p_W)
+        R_BC = X_WB.R.T @ R_WC
         p_BC = p_B + -radius * R_BC[:, 2]  # a sum: of a difference a trace would keep both signs
         J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - radius
-        points.append(ContactPoint(distance, J, R_BC, ground.friction_at(p_W), dofs, p_BC=p_BC))
+        points.append(
+            ContactPoint(distance=distance, J=J, R_BC=R_BC, friction=ground.friction_at(p_W), dofs=dofs, p_BC=p_BC)
+        )
     return points
 
 
-def _in_tyre(
-    p: Float[ndarray, "3"], axis: Float[ndarray, "3"], normal: Float[ndarray, "3"], rim: float
-) -> Float[ndarray, "3"]:
-    """The point of a wheel's rim that is nearest to the ground: down in the wheel's plane, whatever its tilt."""
-    across = normal - (normal @ axis) * axis
-    return p - rim * (across / np.sqrt(across @ across + _FLAT))
+def _rim_point(
+    ground: Ground, center: Float[ndarray, "3"], axis: Float[ndarray, "3"], rim: float
+) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 3"]]:
+    """(point of a wheel's rim that is nearest to the ground, contact axes there), all in world axes.
+
+    On level or inclined planes and treads it lies in the direction of the normal under the wheel's centre. Anywhere
+    else the whole lower half of the rim is searched, since the ground that a wheel meets may lie far from the ground
+    under its centre: of the distances at ``_spokes`` points the two lowest minima are refined by golden-section search.
+    """
+    if isinstance(ground, Plane):
+        normal = ground.frame(center)[:, 2]
+        across = normal - (normal @ axis) * axis
+        p = center - rim * (across / np.sqrt(across @ across + _FLAT))
+        return p, ground.frame(p)
+    across = np.array([-axis[0] * axis[2], -axis[1] * axis[2], 1.0 - axis[2] * axis[2]])
+    down = across * (-1.0 / np.sqrt(across @ across + _FLAT))
+    along = cross(axis, down)
+
+    def at(angle: Scalar) -> Float[ndarray, "3"]:
+        return center + rim * (np.cos(angle) * down + np.sin(angle) * along)
+
+    def tangent(angle: Scalar) -> Float[ndarray, "3"]:
+        return np.cos(angle) * along - np.sin(angle) * down
+
+    def steepness(angle: Scalar) -> Scalar:
+        return ground.frame(at(angle))[:, 2] @ tangent(angle)
+
+    count = _spokes(rim)
+    width = np.pi / count
+
+    def least(k: Scalar, seen: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        """The two lowest minima among the points, each lower than both its neighbours."""
+        before, last, first, at_first, second, at_second = seen
+        distance = ground.distance(at((k + 0.5) * width - 0.5 * np.pi))
+        angle = (k - 0.5) * width - 0.5 * np.pi  # of the point before
+        minimum = np.where((last <= before) & (last <= distance), last, np.inf)
+        lowest, lower = minimum < first, minimum < second
+        return (
+            last,
+            distance,
+            np.where(lowest, minimum, first),
+            np.where(lowest, angle, at_first),
+            np.where(lowest, first, np.where(lower, minimum, second)),
+            np.where(lowest, at_first, np.where(lower, angle, at_second)),
+        )
+
+    def narrower(_: Scalar, bracket: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        """One step of golden-section search: the least lies between low and high, a and b within."""
+        low, high, a, d_a, b, d_b = bracket
+        left = d_a < d_b
+        ends: tuple[Scalar, Scalar] = (np.where(left, low, a), np.where(left, b, high))
+        low, high = ends
+        tried = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
+        d_tried = ground.distance(at(tried))
+        return (
+            low,
+            high,
+            np.where(left, tried, b),
+            np.where(left, d_tried, d_b),
+            np.where(left, a, tried),
+            np.where(left, d_a, d_tried),
+        )
+
+    def refined(angle: Scalar) -> tuple[Scalar, Scalar]:
+        low, high = angle - width, angle + width
+        a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        found = repeat(_GOLDEN_STEPS, narrower, (low, high, a, ground.distance(at(a)), b, ground.distance(at(b))))
+        return 0.5 * (found[0] + found[1]), np.minimum(found[3], found[5])
+
+    _, _, _, first, _, second = repeat(count + 1, least, (np.inf, np.inf, np.inf, 0.0, np.inf, 0.0))
+    (one, d_one), (other, d_other) = refined(first), refined(second)
+    found = stop_gradient(np.where(d_other < d_one, other, one))
+    bend = stop_gradient((steepness(found + _APART) - steepness(found - _APART)) / (2.0 * _APART))
+    angle = custom_fixed_point(found, lambda x: x - steepness(x) / np.maximum(bend, _APART))
+    p, t = at(angle), tangent(angle)
+    normal = ground.frame(p)[:, 2]
+    normal = normal - (normal @ t) * t  # on a crease: no part of it turns the wheel
+    return p, _axes_of(normal / np.sqrt(normal @ normal + _FLAT))
+
+
+def _spokes(rim: float) -> int:
+    """How many points of half a rim are tried: one for every ``_ARC`` of it."""
+    return int(np.clip(np.ceil(np.pi * rim / _ARC), _SPOKES, 8 * _SPOKES))
+
+
+def _axes_of(normal: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+    """The world's axes, turned the shortest way until z is the normal (Frisvad 2012)."""
+    n_x, n_y, n_z = normal
+    k = 1.0 / (1.0 + n_z)
+    mixed = -n_x * n_y * k
+    return np.array([[1.0 - n_x * n_x * k, mixed, n_x], [mixed, 1.0 - n_y * n_y * k, n_y], [-n_x, -n_y, n_z]])
 
 
 def generalised_forces(
     points: Sequence[ContactPoint], forces: Sequence[Float[ndarray, "3"]], first: int, nv: int
 ) -> Float[ndarray, "nv"]:
-    """Σ Jᵀ f over the columns from ``first`` on."""
+    """Return Σ Jᵀ f over the columns from ``first`` on."""
     return sum((point.J[:, first:].T @ f for point, f in zip(points, forces)), start=np.zeros(nv))

@@ -28,17 +28,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.contact.delassus import ContactSpace, contact_space
 from footfall.contact.ground import Ground
 from footfall.contact.impact import stopping_impulses
-from footfall.contact.model import ContactModelBase, Memory
+from footfall.contact.model import ContactModel, Memory
 from footfall.contact.points import ContactPoint, Sphere, contact_points
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree, Scalar
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
@@ -48,7 +48,7 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 
 
 @dataclass(frozen=True)
-class Stance(ContactModelBase):
+class Stance(ContactModel):
     """Standing feet as constraints, without slip.
 
     stands: names of feet that stand from the start, which is checked; the others stand once they touch.
@@ -73,7 +73,7 @@ class Stance(ContactModelBase):
         object.__setattr__(self, "stands", tuple(self.stands))
 
     def start(self, spheres: Sequence[Sphere]) -> Memory:
-        """Which spheres stand; friction beyond the cone in the last step [N]; steps in which there was some."""
+        """Return which spheres stand; friction beyond the cone in the last step [N]; steps in which there was some."""
         names = [sphere.name for sphere in spheres]
         for name in self.stands:
             if name not in names:
@@ -82,10 +82,12 @@ class Stance(ContactModelBase):
         return {"mode": mode, "excess": np.zeros(()), "misses": np.zeros(())}
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        """The feet's modes, friction beyond the cone [N], and steps so far in which there was some."""
+        """Return the feet's modes, friction beyond the cone [N], and steps so far in which there was some."""
         return {
-            "mode": memory["mode"][:, :feet], "contact_excess": memory["excess"], "contact_misses": memory["misses"],
-        }  # fmt: skip
+            "mode": memory["mode"][:, :feet],
+            "contact_excess": memory["excess"],
+            "contact_misses": memory["misses"],
+        }
 
     def check(self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: ndarray, v: ndarray) -> None:
         """Refuse a start in which a foot that is said to stand is in the air or moves."""
@@ -113,7 +115,7 @@ class Stance(ContactModelBase):
         memory: Memory,
         loops: LoopConstraint | None = None,
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Memory]:
-        """(accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
+        """Return (accelerations (v⁺ - v) / dt, forces λ / dt in base axes, memory): see ``contact.model``."""
         space = contact_space(robot, M, force, points, v, dt, loops)
         ahead, wanted = self._plan(space, memory["mode"], dt)
         floor = -np.maximum(space.gap, 0.0) / dt
@@ -136,35 +138,41 @@ class Stance(ContactModelBase):
             return ~np.any(_pulls(found) | _sinks(space, found, touches, floor))
 
         first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
-        last = numeric.repeat(4 * len(points), hold, first, until=settled, ask_first=True)
+        last = nptrace.repeat(4 * len(points), hold, first, until=settled, check_first=True)
         mode, rows = last[1], _rows(last[1], last[0])
         shared, beyond, damping = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
 
         def as_found(_: ndarray) -> ndarray:
             """With the feet and the damping that were found: differentiated so, not through the search for them."""
-            held = numeric.held((rows, damping))
+            held = nptrace.stop_gradient((rows, damping))
             return _never_pulling(stopping_impulses(space.A, space.V_free, wanted, *held))
 
-        impulses, excess = numeric.solved(shared, as_found), numeric.held(beyond) * (1.0 / dt)
+        impulses, excess = nptrace.custom_fixed_point(shared, as_found), nptrace.stop_gradient(beyond) * (1.0 / dt)
         missed = (excess > _EXCESS) | ~settled(last)
         after: Memory = {
-            "mode": mode, "excess": excess, "misses": memory["misses"] + np.where(missed, 1.0, 0.0),
-        }  # fmt: skip
+            "mode": mode,
+            "excess": excess,
+            "misses": memory["misses"] + np.where(missed, 1.0, 0.0),
+        }
         forces = impulses * (1.0 / dt)
         a = space.accelerations(robot, forces)
         return a, [point.R_BC @ forces[3 * k : 3 * k + 3] for k, point in enumerate(points)], after
 
     def _share(
-        self, space: ContactSpace, wanted: Float[ndarray, "nc"], rows: Float[ndarray, "nc"],
-        impulses: Float[ndarray, "nc"], tolerance: float,
-    ) -> tuple[ndarray, Scalar, ndarray]:  # fmt: skip
+        self,
+        space: ContactSpace,
+        wanted: Float[ndarray, "nc"],
+        rows: Float[ndarray, "nc"],
+        impulses: Float[ndarray, "nc"],
+        tolerance: float,
+    ) -> tuple[ndarray, Scalar, ndarray]:
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
         until all cones are kept or no turn helps.
         """
 
-        def once(_: float, carry: tuple[Nest, ...]) -> tuple[Nest, ...]:
+        def once(_: float, carry: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
             best, least, slack, damped = carry
             slack = slack * np.clip(_used(space, best), 0.01, 100.0)
             slack = np.minimum(slack / np.min(slack), _UNEQUAL)
@@ -172,13 +180,13 @@ class Stance(ContactModelBase):
             found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
             beyond = _excess(space, found)
             better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
-            damped = numeric.select(better, damping, damped)
-            return numeric.select(better, found, best), np.where(better, beyond, least), slack, damped
+            damped = nptrace.select(better, damping, damped)
+            return nptrace.select(better, found, best), np.where(better, beyond, least), slack, damped
 
         plain = self.damping * np.ones(len(impulses))
         start = (impulses, _excess(space, impulses), np.ones(len(space.friction)), plain)
-        best, least, _, damped = numeric.repeat(
-            _SHARINGS, once, start, until=lambda carry: carry[1] <= tolerance, ask_first=True
+        best, least, _, damped = nptrace.repeat(
+            _SHARINGS, once, start, until=lambda carry: carry[1] <= tolerance, check_first=True
         )
         return best, least, damped
 

@@ -10,11 +10,11 @@ sphere is in one of two modes, each linear in the velocity at the *end* of the s
     slides:    f_t = -μ f_n⁺ t - k (1 - t tᵀ) u⁺,    t the direction of slip; k turns the force with the slip
 
 Sliding friction grows with the normal force of the same step, f_n⁺ = f_n - k_n n·a, which makes D = ... - μ k_n t nᵀ
-unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then it is judged: a sphere
-that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by turning
-takes the direction found. Where the modes chase each other, late turns keep the direction and take most of the friction
-from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly every step is
-settled at once (1.06 turns per step of a trot on μ = 0.8 with ideal joints).
+unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then its modes are updated: a
+sphere that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by
+turning takes the direction found. Where the modes chase each other, late iterations keep the direction and take most of
+the friction from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly
+every step takes one iteration (1.06 in the mean of a trot on μ = 0.8 with ideal joints).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.checks import checked_number
-from footfall.contact.force_law import LATE, ForceLaw, Linearised, Modes
+from footfall.contact.force_law import FREEZE_AFTER, ForceLaw, LinearisedForce, Modes
 from footfall.contact.points import ContactPoint
 from footfall.errors import InputError, unknown
-from footfall.nests import Scalar
-from footfall.numeric import smoothstep
 from footfall.robot.model.description import Robot
 from footfall.spatial import symmetric
+from nptrace import smoothstep
+from nptrace._types import Scalar
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
 _SAME = 1e-9  # of a velocity, and [m/s]: rounding
 _OUTSIDE = 1.005  # times its cone a force may be before the step is solved again
-_LEFT = 0.25  # of its friction: what a late turn leaves to a sphere that would slide backwards; later ones leave less
-_HARDLY = 1e-6  # of its friction: a sphere with less has none, and is let be
+_LEFT = 0.25  # of its friction: left by a late iteration to a sphere that would slide backwards; later ones leave less
+_RESIDUAL_FRICTION = 1e-6  # of its friction: a sphere with less has none, and is let be
 _STOPPED = 4.0  # guess: friction stops this many times the slip that it would stop if the foot had the robot's mass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StickSlip(ForceLaw):
     """A normal force of your own, ``normal``, with dry friction: what a law with friction derives from."""
 
@@ -67,7 +67,7 @@ class StickSlip(ForceLaw):
             raise unknown("friction", self.friction, FRICTION)
 
     def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
-        """(force at rest [N], how it falls with the velocity along the normal over a step of dt [N s/m]).
+        """Return (force at rest [N], how it falls with the velocity along the normal over a step of dt [N s/m]).
 
         Both must be zero at a depth of zero; ``depth`` is never negative.
         """
@@ -76,7 +76,7 @@ class StickSlip(ForceLaw):
     def law(
         self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
     ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
-        """(force, slopes) by the velocity at the start of the step: what explicit steps use."""
+        """Return (force, derivatives) by the velocity at the start of the step: what explicit steps use."""
         elastic, slope = self.normal(np.maximum(depth, 0.0), dt)
         normal = np.maximum(elastic - slope * v_C[2], 0.0)
         drag = self._drag(self._speed(v_C[:2]), friction) * normal * np.ones(2)
@@ -89,10 +89,10 @@ class StickSlip(ForceLaw):
         return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip)}
 
     def linearised(
-        self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, turn: float
-    ) -> Linearised:
-        """The force of one sphere that sticks or slides; in the first turn of a step that is guessed."""
-        first, hold, n = turn < 0.5, modes["holds"], point.R_BC[:, 2]
+        self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, iteration: float
+    ) -> LinearisedForce:
+        """Return the force of one sphere that sticks or slides; in the first iteration of a step that is guessed."""
+        first, hold, n = iteration < 0.5, modes["holds"], point.R_BC[:, 2]
         at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
         elastic, slope = hold * at_rest, hold * falls
         seen, slip = self._slip(point, first, v_B, modes["slip"])
@@ -103,45 +103,45 @@ class StickSlip(ForceLaw):
         fast = np.maximum(speed, self.stick_speed)
         drag = np.where(moves, self._sliding(fast, point.friction) / fast, self._creep(speed, point.friction))
         mu = self._mu(slides, speed, point, v_B)
-        k = np.where((turn >= LATE) & moves, 0.0, drag * elastic)
+        k = np.where((iteration >= FREEZE_AFTER) & moves, 0.0, drag * elastic)
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
-        D = self._slopes(point, dt * k, dt * slope, on_cone, t)
+        D = self._derivatives(point, dt * k, dt * slope, on_cone, t)
         kept = {"holds": hold, "slides": slides, "slip": seen}
-        return Linearised(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
+        return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
 
-    def settled(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """The slip is that of the start of the step, and moves with it, unless a turn has found another.
+    def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
+        """Return the slip is that of the start of the step, and moves with it, unless an iteration has found another.
 
         Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
         """
         start = v_B if self._is_round else self._tangential(point, v_B)
         last = modes["slip"]
         other = np.abs(last - start) > _SAME * (_SAME + np.abs(start))
-        numeric.doubted(other)
+        nptrace.mark_derivative_invalid(other)
         return {**modes, "slip": np.where(other, last, start)}
 
-    def judged(
-        self, sphere: Linearised, v_B: Float[ndarray, "3"], dt: float, turn: float
+    def update_modes(
+        self, sphere: LinearisedForce, v_B: Float[ndarray, "3"], dt: float, iteration: float
     ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
-        """(force, modes for another turn, in how much they differ): who pulls, left its cone, or slides backwards."""
+        """Return (force, modes for another iteration, how much they differ): it pulls, leaves its cone, slides back."""
         (point, at_rest, falls, k, mu, t, on_cone), modes = sphere.parts, sphere.modes
         slides, hold = modes["slides"], modes["holds"]
         u, presses = self._tangential(point, v_B), at_rest - falls * (point.R_BC[:, 2] @ v_B)
         f_n, along = hold * presses, self._dot(u, t)
-        # let go in a turn whose other modes were wrong, it is taken back; late turns only let go
-        holds = np.where(presses < 0.0, 0.0, np.where(turn < LATE, 1.0, hold))
-        turns = k * (u - along * t)  # a difference of vectors: one of squares would be all rounding where k is large
+        # let go in an iteration whose other modes were wrong, it is taken back; late iterations only let go
+        holds = np.where(presses < 0.0, 0.0, np.where(iteration < FREEZE_AFTER, 1.0, hold))
+        turned = k * (u - along * t)  # a difference of vectors: one of squares would be all rounding where k is large
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        leaves = self._dot(turns, turns) > room
-        back = (slides > _HARDLY) & (along < 0.0) & (f_n > 0.0)
+        leaves = self._dot(turned, turned) > room
+        back = (slides > _RESIDUAL_FRICTION) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": holds,
             "slides": np.where(
-                back, np.where(turn < LATE, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
+                back, np.where(iteration < FREEZE_AFTER, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
             "slip": np.where(leaves, u, modes["slip"]),
         }
-        force = f_n * on_cone - self._to_base(point, turns)
+        force = f_n * on_cone - self._to_base(point, turned)
         return force, after, np.abs(holds - hold) + np.sum(np.where(leaves | back, 1.0, 0.0))
 
     # -- slip as a vector in base axes where friction is round, as its two components in contact axes where it is not --
@@ -156,7 +156,7 @@ class StickSlip(ForceLaw):
     def _slip(
         self, point: ContactPoint, first: Scalar, v_B: Float[ndarray, "3"], before: ndarray
     ) -> tuple[ndarray, ndarray]:
-        """(what it is made of, slip): by the start of the step in its first turn, then as it was last found.
+        """(what it is made of, slip): by the start of the step in its first iteration, then as it was last found.
 
         What a sticking sphere slips may be no more than the rounding of its speed along the normal, and friction that
         is not tangential to the last digit would change the normal force: so what was found is made tangential again.
@@ -177,7 +177,7 @@ class StickSlip(ForceLaw):
     def _speed(self, slip: ndarray) -> Scalar:
         return np.sqrt(np.maximum(self._dot(slip, slip), _TINY_SPEED**2))
 
-    def _slopes(
+    def _derivatives(
         self, point: ContactPoint, k: Scalar, k_n: Scalar, on_cone: ndarray, t: ndarray
     ) -> Float[ndarray, "3 3"]:
         """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""

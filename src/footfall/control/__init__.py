@@ -1,13 +1,13 @@
-"""Controllers, and the seam they fill."""
+"""Controllers, and the interface that all of them share."""
 
-from footfall.control.estimation.estimated import Estimated
-from footfall.control.estimation.estimator import Estimator
-from footfall.control.estimation.torque_sensing import TorqueSensing
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import (
     Command,
     Controller,
-    ControllerBase,
+    ControllerInfo,
     ControllerWrapper,
     FunctionController,
     JointCommand,
@@ -32,14 +32,61 @@ from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
+from nptrace._types import Given
+
+if TYPE_CHECKING:
+    from footfall.sensing.estimation.estimated import Estimated
+    from footfall.sensing.estimation.estimator import Estimator
+    from footfall.sensing.estimation.torque_sensing import TorqueSensing
 
 __all__ = [
-    "ChangingPD", "Command", "ComputedTorque", "Controller", "ControllerBase", "ControllerWrapper", "Drive",
-    "Estimated", "Estimator", "FixedModel", "FootImpedance", "FunctionController", "GravityCompensation", "Hold",
-    "JointCommand", "JointPD", "Locomotion", "LqrStand", "Nmpc", "PlanFollower", "Policy", "Reach", "ReflexPD",
-    "Reflexes", "ScrewTorque", "Sensed", "Spine", "StandWeights", "TorqueSensing", "Wheels", "controller", "on_command",
-    "regulate", "stand_gains", "standing_joints", "standing_state",
-]  # fmt: skip
+    "ChangingPD",
+    "Command",
+    "ComputedTorque",
+    "Controller",
+    "ControllerInfo",
+    "ControllerWrapper",
+    "Drive",
+    "Estimated",
+    "Estimator",
+    "FixedModel",
+    "FootImpedance",
+    "FunctionController",
+    "GravityCompensation",
+    "Hold",
+    "JointCommand",
+    "JointPD",
+    "Locomotion",
+    "LqrStand",
+    "Nmpc",
+    "PlanFollower",
+    "Policy",
+    "Reach",
+    "ReflexPD",
+    "Reflexes",
+    "ScrewTorque",
+    "Sensed",
+    "Spine",
+    "StandWeights",
+    "TorqueSensing",
+    "Wheels",
+    "controller",
+    "on_command",
+    "regulate",
+    "stand_gains",
+    "standing_joints",
+    "standing_state",
+]
+
+
+def __getattr__(name: str) -> Given:
+    if name == "Estimated":  # what estimates is in sensing, which needs the interface of this package
+        return import_module("footfall.sensing.estimation.estimated").Estimated
+    if name == "Estimator":
+        return import_module("footfall.sensing.estimation.estimator").Estimator
+    if name == "TorqueSensing":
+        return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
+    raise AttributeError(f"module 'footfall.control' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

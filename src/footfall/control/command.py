@@ -7,10 +7,10 @@ from numbers import Real
 from typing import Any
 
 from footfall.errors import InputError, finite, unknown
-from footfall.nests import Given
+from nptrace._types import Given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Command:
     """What a user asks of a controller: velocities of the trunk in its heading's axes, its height and its posture."""
 
@@ -34,7 +34,7 @@ def check_command(command: Command) -> None:
     if not isinstance(command, Command):
         raise InputError(
             f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__};"
-            " one that changes in time is a Schedule or a function of time (ff.simulate.Schedule.parse, lambda t: ...)"
+            " one that changes in time is a Schedule or a function of time (ff.sim.Schedule.parse, lambda t: ...)"
         )
     for f in fields(Command):
         value = getattr(command, f.name)

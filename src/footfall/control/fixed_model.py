@@ -16,9 +16,9 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace._types import PyTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,12 @@ class FixedModel(ControllerWrapper):
         if not isinstance(self.robot, Robot):
             raise InputError(f"FixedModel needs the Robot to plan with, got {type(self.robot).__name__}")
 
-    def start(self, robot: Robot) -> Nest:
+    def start(self, robot: Robot) -> PyTree:
         if robot.joint_names != self.robot.joint_names:
             raise InputError(f"FixedModel plans for '{self.robot.name}', which has other joints than '{robot.name}'")
         return self.inner.start(self.robot)
 
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
         self.wrapped.prepare(self.robot, compile, gravity)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
@@ -48,6 +48,6 @@ class FixedModel(ControllerWrapper):
         return self.wrapped.command_limits(self.robot)
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         return self.inner(t, self.robot, sensed, command, memory)

@@ -1,4 +1,4 @@
-"""The seam between a controller and the simulation: what it is told, and what it returns.
+"""The interface of controllers: what one is given, and what it returns.
 
 A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own
 memory, and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and
@@ -9,169 +9,143 @@ from __future__ import annotations
 
 import copy
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import ClassVar, Protocol, overload, runtime_checkable
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, overload
 
-import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.adapters import Adapter, function_name, has_members
+from footfall.checks import positive_number
 from footfall.control.command import Command, check_command
 from footfall.control.joint_command import JointCommand
 from footfall.control.sensed import Inertial, Sensed
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity
-from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
-from footfall.seams import Adapter, function_name, has_members
+from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace._types import Given, PyTree, Scalar
 
 Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
 
 
 class StateEstimates(Protocol):
-    """What a controller with an estimator in it tells of its estimates (``control.Estimated``)."""
+    """The estimates of a controller with an estimator in it (``control.Estimated``)."""
 
     keep: int  # every so many ticks are kept
     seen: Sensed | None  # in the last tick
 
-    def history(self) -> Nest:
-        """What was kept: ``control.estimation.estimated.History``."""
+    def history(self) -> PyTree:
+        """What was kept: ``sensing.estimation.estimated.History``."""
         ...
 
 
-@runtime_checkable
-class Controller(Protocol):
-    """All that is asked of a controller. A user's own class needs a rate, a start and a call alone: the rest has
-    defaults in ``ControllerBase``, and ``as_controller`` lends them to a class that does not derive from it."""
+@dataclass(frozen=True, kw_only=True)
+class ControllerInfo:
+    """Facts about a controller that are known before it runs."""
+
+    traceable: bool = True  # plain NumPy, compiled with the physics; otherwise it runs in Python between compiled steps
+    needs_sensors: bool = False  # runs on readings, not on the true state
+    follows_command: bool = False  # walks as fast as it is commanded to
+    uses_foot_forces: bool = False  # reads the forces at the feet: a batch keeps them for it
+    long_to_compile: bool = False  # takes seconds: numbers of the ground stay inputs, and one program serves its kind
+
+
+_FLAGS = tuple(f.name for f in fields(ControllerInfo))
+
+
+class Controller(ABC):
+    """A controller: called at its own rate with the time, the robot, what is sensed, the command and its own memory.
+
+    A subclass needs a ``rate`` [Hz], ``start`` and ``__call__``; everything else has a default. ``as_controller`` makes
+    an instance of a user's object that does not derive from this class.
+    """
+
+    if TYPE_CHECKING:  # an attribute, a field or a property: a property here would be taken for a field's default
+
+        @property
+        def rate(self) -> float:
+            """Ticks per second [Hz]."""
+            ...
+
+    log: Log | None = None  # its entries become events of a recording
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in _FLAGS:
+            if name in vars(cls):
+                raise InputError(f"{cls.__name__}.{name} belongs in its info: info = ControllerInfo({name}=...)")
+
+    @abstractmethod
+    def start(self, robot: Robot) -> PyTree:
+        """Return the memory before the first tick: any pytree of arrays."""
+
+    @abstractmethod
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
+        """Return what the joints are commanded, and the memory for the next tick."""
 
     @property
-    def rate(self) -> float:
-        """Ticks per second [Hz]."""
-        ...
+    def info(self) -> ControllerInfo:
+        """Facts about it; a class attribute where they are the same for all of a class."""
+        return ControllerInfo()
 
     @property
     def name(self) -> str:
-        """What it is called where something is said of it."""
-        ...
+        """The name in messages and recordings."""
+        return type(self).__name__
 
-    @property
-    def traceable(self) -> bool:
-        """Plain NumPy that can be compiled with the physics; otherwise it runs in Python between compiled steps."""
-        ...
+    # -- what a run asks before it begins ----------------------------------------------------------------------------
+    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        """Return the joints [rad] it stands with, where a run may begin; None if it does not say."""
+        return None
 
-    @property
-    def needs_sensors(self) -> bool:
-        """Runs on readings, not on the true state."""
-        ...
+    def command_limits(self, robot: Robot) -> dict[str, float] | None:
+        """Return how far it follows each component of a command, either way; None if not known.
 
-    @property
-    def follows_command(self) -> bool:
-        """Walks as fast as it is commanded to."""
-        ...
+        A component that is not named is ignored.
+        """
+        return None
 
-    @property
-    def uses_foot_forces(self) -> bool:
-        """Looks at the forces at the feet: a batch keeps them for it."""
-        ...
+    def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
+        """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
+        return None
 
+    # -- compiling ---------------------------------------------------------------------------------------------------
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:  # noqa: B027
+        """Compile what it needs before a run in Python; controllers do not import the compiler."""
+
+    def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:  # noqa: B027
+        """Take what makes optimal control of the simulator's own step, which controllers do not import."""
+
+    def refresh_memory(self, memory: PyTree) -> PyTree:
+        """Return the memory with what a user has changed of the controller since, which machine code does not see."""
+        return memory
+
+    # -- logging -----------------------------------------------------------------------------------------------------
     @property
-    def long_to_compile(self) -> bool:
-        """Takes seconds: numbers of the ground then stay inputs, and another ground of its kind is not compiled."""
-        ...
+    def logs(self) -> list[Log]:
+        """The logs of this controller and of what it wraps."""
+        return [] if self.log is None else [self.log]
 
     @property
     def estimates(self) -> StateEstimates | None:
-        """What it, or what it wraps, estimates of the robot's state; None of one that takes what it is told."""
-        ...
-
-    @property
-    def logs(self) -> list[Log]:
-        """Lists in which it, and what it wraps, writes down what happens."""
-        ...
-
-    def start(self, robot: Robot) -> Nest:
-        """The memory before the first tick: any nest of arrays."""
-        ...
-
-    def take_step(self, horizon: Callable[..., Nest]) -> None:
-        """Be handed what makes optimal control of the simulator's own step, which controllers do not import."""
-        ...
-
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
-        """Compile what it needs, before a run in Python: controllers do not import the compiler."""
-        ...
-
-    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
-        """The joints [rad] it stands with, where a run may begin; None if it does not say."""
-        ...
-
-    def command_limits(self, robot: Robot) -> dict[str, float] | None:
-        """How far it follows each part of a command, either way; one that is not named is ignored. None: not known."""
-        ...
-
-    def renewed(self, memory: Nest) -> Nest:
-        """The memory with what a user has changed of the controller since, which machine code does not see."""
-        ...
-
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
-        """(phase of the first leg, part of its full stride) of a controller that steps; None of others."""
-        ...
-
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
-        """Log what happened in ticks that were run as machine code: ``rows`` has the memories after each of them."""
-        ...
-
-    def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]: ...
-
-
-class ControllerBase:
-    """What a controller does that says nothing else. A ``rate``, ``start`` and the call are its own."""
-
-    traceable: ClassVar[bool] = True
-    needs_sensors: ClassVar[bool] = False
-    follows_command: ClassVar[bool] = False
-    uses_foot_forces: ClassVar[bool] = False
-    long_to_compile: ClassVar[bool] = False
-    estimates: StateEstimates | None = None
-    log: Log | None = None  # a list of its own makes events
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__
-
-    @property
-    def logs(self) -> list[Log]:
-        return [] if self.log is None else [self.log]
-
-    def take_step(self, horizon: Callable[..., Nest]) -> None:
-        """It plans with none."""
-
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
-        """Nothing to compile."""
-
-    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
+        """What it, or what it wraps, estimates of the robot's state; None without an estimator."""
         return None
 
-    def command_limits(self, robot: Robot) -> dict[str, float] | None:
-        return None
-
-    def renewed(self, memory: Nest) -> Nest:
-        return memory
-
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
-        return None
-
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
-        """Nothing to log."""
+    def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:  # noqa: B027
+        """Log what happened in ticks that ran as machine code: ``rows`` has the memories after each of them."""
 
 
-class ControllerWrapper(ControllerBase):
-    """A controller around ``inner``: whatever it does not change is the inner one's. Its memory is the inner one's too,
-    unless it has some of its own: then that is a dictionary with the inner one's under "inner"."""
+class ControllerWrapper(Controller):
+    """A controller around ``inner``: whatever it does not override is the inner one's.
+
+    Its memory is the inner one's too, unless it has some of its own: then that is a dictionary with the inner one's
+    under "inner".
+    """
 
     inner: Controller
 
@@ -180,7 +154,7 @@ class ControllerWrapper(ControllerBase):
 
     @property
     def wrapped(self) -> Controller:
-        """The inner controller with all that may be asked of it, whatever its class."""
+        """The inner controller as a ``Controller``, whatever its class."""
         return as_controller(self.inner)
 
     @property
@@ -188,41 +162,19 @@ class ControllerWrapper(ControllerBase):
         return self.inner.rate
 
     @property
-    def traceable(self) -> bool:  # type: ignore[override]
-        return self.wrapped.traceable
-
-    @property
-    def needs_sensors(self) -> bool:  # type: ignore[override]
-        return self.wrapped.needs_sensors
-
-    @property
-    def follows_command(self) -> bool:  # type: ignore[override]
-        return self.wrapped.follows_command
-
-    @property
-    def uses_foot_forces(self) -> bool:  # type: ignore[override]
-        return self.wrapped.uses_foot_forces
-
-    @property
-    def long_to_compile(self) -> bool:  # type: ignore[override]
-        return self.wrapped.long_to_compile
-
-    @property
-    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
-        return self.wrapped.estimates
+    def info(self) -> ControllerInfo:
+        return self.wrapped.info
 
     @property
     def logs(self) -> list[Log]:
         return [*super().logs, *self.wrapped.logs]
 
-    def start(self, robot: Robot) -> Nest:
+    @property
+    def estimates(self) -> StateEstimates | None:
+        return self.wrapped.estimates
+
+    def start(self, robot: Robot) -> PyTree:
         return self.inner.start(robot)
-
-    def take_step(self, horizon: Callable[..., Nest]) -> None:
-        self.wrapped.take_step(horizon)
-
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
-        self.wrapped.prepare(robot, compile, gravity)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)
@@ -230,28 +182,34 @@ class ControllerWrapper(ControllerBase):
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.wrapped.command_limits(robot)
 
-    def renewed(self, memory: Nest) -> Nest:
+    def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
+        return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)
+
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
+        self.wrapped.prepare(robot, compile, gravity)
+
+    def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:
+        self.wrapped.set_horizon(make_horizon)
+
+    def refresh_memory(self, memory: PyTree) -> PyTree:
         if _keeps_inner(memory):
-            return {**memory, "inner": self.wrapped.renewed(memory["inner"])}
-        return self.wrapped.renewed(memory)
+            return {**memory, "inner": self.wrapped.refresh_memory(memory["inner"])}
+        return self.wrapped.refresh_memory(memory)
 
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
-        return self.wrapped.beat(memory["inner"] if _keeps_inner(memory) else memory, t)
-
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
+    def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:
         if _keeps_inner(before):
             before, rows = before["inner"], rows["inner"]
-        self.wrapped.observe(times, command, before, rows)
+        self.wrapped.log_ticks(times, command, before, rows)
 
 
-def _keeps_inner(memory: Nest) -> bool:
-    """Whether a wrapper has a memory of its own beside that of the controller in it."""
+def _keeps_inner(memory: PyTree) -> bool:
+    """Return whether a wrapper has a memory of its own beside that of the controller in it."""
     return isinstance(memory, dict) and "inner" in memory
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptedController(Adapter, ControllerBase):
-    """A user's own controller that does not derive from ``ControllerBase``: what it has is its own, the rest usual."""
+class AdaptedController(Adapter, Controller):
+    """A user's object that does not derive from ``Controller``: its own members, and defaults for those it lacks."""
 
     adapted: Given
 
@@ -261,65 +219,47 @@ class AdaptedController(Adapter, ControllerBase):
 
     @property
     def name(self) -> str:
-        return str(self.own("name", type(self.adapted).__name__))
+        return str(self.get("name", type(self.adapted).__name__))
 
     @property
-    def traceable(self) -> bool:  # type: ignore[override]
-        return bool(self.own("traceable", self.own("prepare", None) is None))
-
-    @property
-    def needs_sensors(self) -> bool:  # type: ignore[override]
-        return bool(self.own("needs_sensors", False))
-
-    @property
-    def follows_command(self) -> bool:  # type: ignore[override]
-        return bool(self.own("follows_command", not self.traceable))
-
-    @property
-    def uses_foot_forces(self) -> bool:  # type: ignore[override]
-        return bool(self.own("uses_foot_forces", False))
-
-    @property
-    def long_to_compile(self) -> bool:  # type: ignore[override]
-        return bool(self.own("long_to_compile", False))
-
-    @property
-    def estimates(self) -> StateEstimates | None:  # type: ignore[override]
-        return self.own("estimates", None)
+    def info(self) -> ControllerInfo:
+        """Its ``info``, or flags by name; what has a ``prepare`` runs in Python unless it says otherwise."""
+        if isinstance(info := self.get("info", None), ControllerInfo):
+            return info
+        flags = {name: bool(getattr(self.adapted, name)) for name in _FLAGS if hasattr(self.adapted, name)}
+        traceable = flags.setdefault("traceable", self.get("prepare", None) is None)
+        return ControllerInfo(**{"follows_command": not traceable, **flags})
 
     @property
     def logs(self) -> list[Log]:
-        log = self.own("log", None)
-        return list(self.own("logs", [log] if isinstance(log, list) else []))
+        log = self.get("log", None)
+        return list(self.get("logs", [log] if isinstance(log, list) else []))
 
-    def start(self, robot: Robot) -> Nest:
+    @property
+    def estimates(self) -> StateEstimates | None:
+        return self.get("estimates", None)
+
+    def start(self, robot: Robot) -> PyTree:
         return self.adapted.start(robot)
 
-    def take_step(self, horizon: Callable[..., Nest]) -> None:
-        self.own("take_step", super().take_step)(horizon)
-
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
-        self.own("prepare", super().prepare)(robot, compile, gravity)
-
-    def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
-        return self.own("posture", super().posture)(robot)
-
-    def command_limits(self, robot: Robot) -> dict[str, float] | None:
-        return self.own("command_limits", super().command_limits)(robot)
-
-    def renewed(self, memory: Nest) -> Nest:
-        return self.own("renewed", super().renewed)(memory)
-
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
-        return self.own("beat", super().beat)(memory, t)
-
-    def observe(self, times: Float[ndarray, "n"], command: Command, before: Nest, rows: Nest) -> None:
-        self.own("observe", super().observe)(times, command, before, rows)
-
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         return self.adapted(t, robot, sensed, command, memory)
+
+
+def _own_or_default(name: str, default: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """Return a method that calls the member ``name`` of the user's object, or the default where it has none."""
+
+    def method(self: AdaptedController, *arguments: PyTree) -> PyTree:
+        return getattr(self.adapted, name, partial(default, self))(*arguments)
+
+    return method
+
+
+for _name, _default in vars(Controller).items():
+    if inspect.isfunction(_default) and _name not in vars(AdaptedController):
+        setattr(AdaptedController, _name, _own_or_default(_name, _default))
 
 
 def as_controller(given: Given, what: str = "") -> Controller:
@@ -339,16 +279,16 @@ def as_controller(given: Given, what: str = "") -> Controller:
             f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
             " @ff.controller(rate=...) makes one of a function"
         )
-    return given if isinstance(given, ControllerBase) else AdaptedController(given)  # type: ignore[return-value]
+    return given if isinstance(given, Controller) else AdaptedController(given)
 
 
 @dataclass(frozen=True)
-class FunctionController(ControllerBase):
+class FunctionController(Controller):
     """A controller made of one function."""
 
-    function: Callable[..., tuple[JointCommand, Nest]]
+    function: Callable[..., tuple[JointCommand, PyTree]]
     rate: float
-    memory: Nest = field(default_factory=dict)
+    memory: PyTree = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
@@ -360,31 +300,32 @@ class FunctionController(ControllerBase):
     def name(self) -> str:
         return function_name(self.function)
 
-    def start(self, robot: Robot) -> Nest:
+    def start(self, robot: Robot) -> PyTree:
         return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # it may be changed in place
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         return self.function(t, robot, sensed, command, memory)
 
 
 def check_rate(rate: Given) -> None:
     """Refuse what is no rate of a controller [Hz]."""
-    if not isinstance(rate, Real) or not np.isfinite(float(rate)) or rate <= 0:
-        raise InputError(f"the rate of a controller must be positive, got {rate!r}")
+    positive_number(rate, "the rate of a controller")
 
 
 @overload
-def controller(rate: Callable[..., tuple[JointCommand, Nest]]) -> FunctionController: ...
+def controller(rate: Callable[..., tuple[JointCommand, PyTree]]) -> FunctionController: ...
 @overload
-def controller(rate: float = 1000.0, memory: Nest = None) -> Callable[[Callable[..., Nest]], FunctionController]: ...
 def controller(
-    rate: Given = 1000.0, memory: Nest = None
-) -> FunctionController | Callable[[Callable[..., Nest]], FunctionController]:
+    rate: float = 1000.0, memory: PyTree = None
+) -> Callable[[Callable[..., PyTree]], FunctionController]: ...
+def controller(
+    rate: Given = 1000.0, memory: PyTree = None
+) -> FunctionController | Callable[[Callable[..., PyTree]], FunctionController]:
     """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
 
-    ``memory`` is the first memory, a nest of arrays, or a function of the robot that makes it.
+    ``memory`` is the first memory, a pytree of arrays, or a function of the robot that makes it.
     """
     if callable(rate):
         return FunctionController(rate, 1000.0)
@@ -393,6 +334,18 @@ def controller(
 
 
 __all__ = [
-    "AdaptedController", "Command", "Controller", "ControllerBase", "ControllerWrapper", "FunctionController",
-    "Inertial", "JointCommand", "Log", "Sensed", "as_controller", "check_command", "check_rate", "controller",
-]  # fmt: skip
+    "AdaptedController",
+    "Command",
+    "Controller",
+    "ControllerInfo",
+    "ControllerWrapper",
+    "FunctionController",
+    "Inertial",
+    "JointCommand",
+    "Log",
+    "Sensed",
+    "as_controller",
+    "check_command",
+    "check_rate",
+    "controller",
+]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.nests import Given
+from nptrace._types import Given
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from footfall.control.locomotion.reflex_pd import ReflexPD
 from footfall.control.optimal.nmpc import SCHEDULED, Nmpc
 from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.pattern import Gait, named
-from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
+from nptrace._types import Given, PyTree
 
-ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], Nest]] = {  # follow a gait's own paths, open loop
+ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], PyTree]] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,

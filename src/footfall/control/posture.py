@@ -7,7 +7,6 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.gravity import weight_of
 from footfall.kinematics.closed_loops import closed_joints
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height as hip_height_of
@@ -16,6 +15,7 @@ from footfall.robot.files.draft import stand_of
 from footfall.robot.model.description import Pose, Robot
 from footfall.robot.model.placement import foot_centres, standing_pose
 from footfall.spatial import cross
+from footfall.spatial.gravity import weight_of
 
 _UNEVEN = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand
 _FOLDED = 0.35  # of the stretched leg: hips as low as this lie rather than stand

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gravity import GRAVITY, Gravity
+from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 
 
@@ -20,7 +20,7 @@ class Inertial:
     gyro: Float[ndarray, "3"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sensed:
     """What a controller may look at: the state and the forces at the feet, true unless the simulation has sensors."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from footfall.gravity import GRAVITY, STANDARD, strength
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, STANDARD, strength
+from nptrace._types import Scalar
 
 STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
 LEAST = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]

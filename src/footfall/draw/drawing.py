@@ -26,7 +26,7 @@ from footfall.draw.sketch import (
     draw_triad,
     finish,
     ground_patch,
-)  # fmt: skip
+)
 from footfall.draw.style import new_figure
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
@@ -65,7 +65,7 @@ def draw_robot(robot: Robot, q: np.ndarray | None = None, view: tuple[float, flo
 def draw_leg(
     robot: Robot, leg: str | None = None, q: np.ndarray | None = None, view: tuple[float, float] = VIEW
 ) -> Figure:
-    """One leg with the frame, the axis and the place of each joint."""
+    """Return one leg with the frame, the axis and the place of each joint."""
     figure = new_figure(7, 8, layout=None)
     _leg_view(figure.add_subplot(), robot, _configuration(robot, q), _foot_index(robot, leg), view)
     return figure
@@ -79,7 +79,7 @@ def draw_tree(robot: Robot) -> Figure:
 
 
 def card(robot: Robot) -> str:
-    """A robot in a notebook, as HTML: its sizes, and ``draw_robot`` as a picture inside it."""
+    """Return a robot in a notebook, as HTML: its sizes, and ``draw_robot`` as a picture inside it."""
     limits = [a.torque_limit for a in robot.actuators if np.isfinite(a.torque_limit)]
     rows = {
         "robot": robot.name,
@@ -110,21 +110,31 @@ def _robot_view(ax: Axes, robot: Robot, q: np.ndarray, view: tuple[float, float]
             draw_box(ax, scene, box, colour, 0.08 if thick else 0.13)
         for start, end in segments:
             a, b = scene.flat(start), scene.flat(end)
-            ax.plot(*zip(a, b), color=colour, lw=4.0 if thick else 1.2, alpha=0.9 if thick else 0.6,
-                    solid_capstyle="round", zorder=3 + scene.depth(start))  # fmt: skip
+            ax.plot(
+                *zip(a, b),
+                color=colour,
+                lw=4.0 if thick else 1.2,
+                alpha=0.9 if thick else 0.6,
+                solid_capstyle="round",
+                zorder=3 + scene.depth(start),
+            )
     draw_feet(ax, scene, robot)
     labels: list[Label] = []
     for body in range(1, len(scene.poses)):
         draw_axis(ax, scene, body, 0.045 * scene.size)
     for body in range(len(scene.poses)):
         aside = scene.size * np.array([-0.045, -0.03]) if body == 0 else np.zeros(2)
-        labels.append(Label(str(body), scene.flat(scene.middle(body)) + aside, circle=True))
+        labels.append(Label(text=str(body), at=scene.flat(scene.middle(body)) + aside, circle=True))
         joint = robot.tree.bodies[body].joint
         if joint is not None and limb[body] is None:
             at = scene.flat(scene.poses[body].p)
-            labels.append(Label(joint.name, at + np.array([0, 0.17 * scene.size]), colour=AXIS_COLOUR, target=at))
+            labels.append(
+                Label(text=joint.name, at=at + np.array([0, 0.17 * scene.size]), colour=AXIS_COLOUR, target=at)
+            )
     for k, foot in enumerate(robot.feet):
-        labels.append(Label(foot.name, scene.flat(scene.feet[k]) - [0, 0.055 * scene.size], colour=INK, bold=True))
+        labels.append(
+            Label(text=foot.name, at=scene.flat(scene.feet[k]) - [0, 0.055 * scene.size], colour=INK, bold=True)
+        )
     draw_triad(ax, scene, scene.poses[0], 0.16 * scene.size, "0")
     if ground is not None:
         draw_triad(ax, scene, Transform(np.eye(3), ground), 0.12 * scene.size, "W")
@@ -161,13 +171,15 @@ def _leg_view(ax: Axes, robot: Robot, q: np.ndarray, foot: int, view: tuple[floa
         at = scene.flat(scene.poses[body].p)
         place = ", ".join(f"{v:.4g}" for v in robot.tree.bodies[body].X_PJ.p + 0.0)
         text = f"{joint.name}  (body {body})\naxis {_axis_words(joint.axis)}\nat ({place}) m"
-        labels.append(Label(text, np.array([side, at[1]]), target=at, left=True))
+        labels.append(Label(text=text, at=np.array([side, at[1]]), target=at, left=True))
     if robot.feet:
         radius = robot.feet[foot].radius
         draw_feet(ax, scene, robot, [foot])
         at = scene.flat(scene.feet[foot])
         labels.append(
-            Label(f"foot {name}\nradius {radius:.4g} m", np.array([side, at[1]]), target=at, left=True, bold=True)
+            Label(
+                text=f"foot {name}\nradius {radius:.4g} m", at=np.array([side, at[1]]), target=at, left=True, bold=True
+            )
         )
     shown = np.array([*corners, *(scene.flat(p) for p in [*points, *ends])])
     shown = np.vstack([shown, [side + 0.52 * length, shown[:, 1].mean()]])

@@ -9,24 +9,24 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
-from footfall.draw.solids import Solid, box, capsule
+from footfall.draw.solids import ColoredMesh, box, capsule
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 
 BODY, BELT = (188, 148, 92), (120, 88, 52)
 
 
-def object_solids(body: FreeBody) -> tuple[Solid, ...]:
+def object_solids(body: FreeBody) -> tuple[ColoredMesh, ...]:
     """What is drawn of a free body, in its own axes."""
     if isinstance(body, FreeBall):
         ball = capsule(np.zeros(3), np.zeros(3), body.radius, around=24)
         half = 0.12 * body.radius * np.array([0.0, 0.0, 1.0])
         belt = capsule(-half, half, 1.005 * body.radius, around=24, flat=True)
-        return Solid(*ball, BODY), Solid(*belt, BELT)
+        return ColoredMesh(*ball, BODY), ColoredMesh(*belt, BELT)
     assert isinstance(body, FreeBox)
-    return (Solid(*box(np.zeros(3), body.size), BODY, sharp=True),)
+    return (ColoredMesh(*box(np.zeros(3), body.size), BODY, sharp=True),)
 
 
 def object_poses(rows: Float[ndarray, "n 7"] | Sequence[ndarray]) -> list[Transform]:
-    """Poses of free bodies from rows of position and quaternion."""
+    """Return poses of free bodies from rows of position and quaternion."""
     return [Transform(to_rotation(row[3:7]), row[:3]) for row in rows]

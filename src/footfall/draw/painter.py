@@ -26,7 +26,7 @@ _NEAR = 0.05  # [m]
 
 
 def pillow() -> ModuleType:
-    """The package that fills polygons, if it is installed."""
+    """Return the package that fills polygons, if it is installed."""
     try:
         import PIL.Image
         import PIL.ImageDraw
@@ -72,7 +72,7 @@ class Painter:
         return self.empty
 
     def flat(self, points: Float[ndarray, "n 3"]) -> tuple[Float[ndarray, "n 2"], Float[ndarray, "n"]]:
-        """(places on the painting, distance ahead of the eye [m])."""
+        """Return (places on the painting, distance ahead of the eye [m])."""
         seen = (points - self.eye) @ self.R.T
         ahead = np.maximum(seen[:, 2], _NEAR)
         places = seen[:, :2] * (self.focus / ahead)[:, None] + 0.5 * np.array(self.size)
@@ -98,7 +98,7 @@ class Painter:
 
     def solid(
         self, points: Float[ndarray, "n 3"], faces: ndarray, colors: Float[ndarray, "m 3"], both_sides: bool = False
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Triangles in the light; those that face away are left out, or turned over if they have both sides."""
         a, b, c = points[faces].transpose(1, 0, 2)
         normal = np.cross(b - a, c - a)
@@ -131,19 +131,19 @@ class Painter:
         self.draw = self.pil.ImageDraw.Draw(self.image, "RGBA")
 
     def patch(self, points: Float[ndarray, "n 3"], color: Sequence[int], opacity: float) -> None:
-        """One filled polygon that things behind it shine through."""
+        """Return one filled polygon that things behind it shine through."""
         places, ahead = self.flat(points)
         if (ahead > _NEAR).all():
             self.draw.polygon(places.ravel().tolist(), fill=(*color, int(255 * opacity)))
 
     def line(self, points: Float[ndarray, "n 3"], color: Sequence[int], thick: float) -> None:
-        """A line through points, so many pixels of the picture thick."""
+        """Return a line through points, so many pixels of the picture thick."""
         places, ahead = self.flat(points)
         if len(points) > 1 and (ahead > _NEAR).all():
             self.draw.line(places.ravel().tolist(), fill=tuple(color), width=round(thick * _FINE), joint="curve")
 
     def arrow(self, start: Float[ndarray, "3"], end: Float[ndarray, "3"], color: Sequence[int], thick: float) -> None:
-        """An arrow with a flat head."""
+        """Return an arrow with a flat head."""
         (a, b), ahead = self.flat(np.stack([start, end]))
         along = b - a
         length = float(np.linalg.norm(along))
@@ -164,7 +164,7 @@ class Painter:
         self.draw.text(at, words, fill=tuple(color), font=font, anchor="ls")
 
     def picture(self) -> Image:
-        """The picture as it was painted."""
+        """Return the picture as it was painted."""
         return self.image.reduce(_FINE)
 
 

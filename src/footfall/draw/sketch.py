@@ -49,16 +49,16 @@ class Scene:
         self.size = max(float(np.ptp(self.points, axis=0).max()), 1e-6)
 
     def flat(self, point: np.ndarray) -> np.ndarray:
-        """Where a point of the world appears on the sheet."""
+        """Return where a point of the world appears on the sheet."""
         return self.plane @ point
 
     def depth(self, point: np.ndarray) -> float:
-        """How near to the eye a point lies, 0 to 1: what is nearer is drawn later."""
+        """Return how near to the eye a point lies, 0 to 1: what is nearer is drawn later."""
         near = self.points @ self.towards
         return float((point @ self.towards - near.min()) / max(float(np.ptp(near)), 1e-9))
 
     def middle(self, body: int) -> np.ndarray:
-        """Where a body's number belongs: half-way along its longest line, or at its box."""
+        """Return where a body's number belongs: half-way along its longest line, or at its box."""
         if body == 0 or not self.segments[body]:
             return self.poses[body].p
         if len(self.segments[body]) > 1 and self.boxes[body]:
@@ -70,7 +70,7 @@ class Scene:
         return self.points @ self.plane.T
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Label:
     """A text on the sheet; ``target`` is what it names, joined by a thin line if the label had to move away."""
 
@@ -84,7 +84,7 @@ class Label:
 
 
 def ground_patch(scene: Scene, ax: Axes) -> np.ndarray:
-    """A patch of the plane z = 0 under the robot; returns the corner where the world frame is drawn."""
+    """Return a patch of the plane z = 0 under the robot; returns the corner where the world frame is drawn."""
     low, high = scene.points[:, :2].min(axis=0) - 0.12 * scene.size, scene.points[:, :2].max(axis=0) + 0.12 * scene.size
     corners = [
         np.array([x, y, 0.0]) for x, y in ((low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1]))
@@ -95,7 +95,7 @@ def ground_patch(scene: Scene, ax: Axes) -> np.ndarray:
 
 
 def draw_box(ax: Axes, scene: Scene, corners: np.ndarray, colour: str, alpha: float) -> None:
-    """A box in outline, its faces tinted; corners are numbered by the bits x y z."""
+    """Return a box in outline, its faces tinted; corners are numbered by the bits x y z."""
     flat = corners @ scene.plane.T
     depth = scene.depth(corners.mean(axis=0))
     for face in ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)):
@@ -115,24 +115,45 @@ def draw_axis(ax: Axes, scene: Scene, body: int, half: float) -> None:
     assert joint is not None
     centre, axis = scene.poses[body].p, scene.poses[body].R @ joint.axis
     ends = scene.flat(centre - half * axis), scene.flat(centre + half * axis)
-    ax.annotate("", xy=tuple(ends[1]), xytext=tuple(ends[0]), zorder=6,
-                arrowprops={"arrowstyle": "-|>", "color": AXIS_COLOUR, "lw": 1.3, "mutation_scale": 7,
-                            "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+    ax.annotate(
+        "",
+        xy=tuple(ends[1]),
+        xytext=tuple(ends[0]),
+        zorder=6,
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": AXIS_COLOUR,
+            "lw": 1.3,
+            "mutation_scale": 7,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
+    )
     ax.plot(*scene.flat(centre), "o", color=INK, ms=3, zorder=6)
 
 
 def draw_triad(ax: Axes, scene: Scene, X: Transform, length: float, name: str | None = None) -> list[np.ndarray]:
-    """A frame's three arrows, lettered when it has a name; returns the arrows' ends on the sheet."""
+    """Return a frame's three arrows, lettered when it has a name; returns the arrows' ends on the sheet."""
     tips = [scene.flat(X.point(length * np.eye(3)[k])) for k in range(3)]
     origin = scene.flat(X.p)
     for k, (tip, colour) in enumerate(zip(tips, FRAME_COLOURS)):
-        ax.annotate("", xy=tuple(tip), xytext=tuple(origin), zorder=7,
-                    arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 1.5, "mutation_scale": 8,
-                                "shrinkA": 0, "shrinkB": 0})  # fmt: skip
+        ax.annotate(
+            "",
+            xy=tuple(tip),
+            xytext=tuple(origin),
+            zorder=7,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": colour,
+                "lw": 1.5,
+                "mutation_scale": 8,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+        )
         if name is not None:
             x, y = tip + 0.2 * (tip - origin)
-            ax.text(x, y, f"${'xyz'[k]}_{{{name}}}$", color=colour, fontsize=9, ha="center",
-                    va="center", zorder=8)  # fmt: skip
+            ax.text(x, y, f"${'xyz'[k]}_{{{name}}}$", color=colour, fontsize=9, ha="center", va="center", zorder=8)
     return tips
 
 
@@ -155,8 +176,20 @@ def finish(ax: Axes, shown: np.ndarray, labels: list[Label], title: str) -> None
             style = {"boxstyle": "circle,pad=0.22", "fc": "white", "ec": INK, "lw": 0.8}
         x, y = label.at
         weight, align = "bold" if label.bold else "normal", "left" if label.left else "center"
-        texts.append(ax.text(x, y, label.text, fontsize=8, color=label.colour, va="center", ha=align, zorder=10,
-                             bbox=style, fontweight=weight))  # fmt: skip
+        texts.append(
+            ax.text(
+                x,
+                y,
+                label.text,
+                fontsize=8,
+                color=label.colour,
+                va="center",
+                ha=align,
+                zorder=10,
+                bbox=style,
+                fontweight=weight,
+            )
+        )
     _spread(ax, texts, [label.left for label in labels])
     for label, text in zip(labels, texts):
         target = label.at if label.target is None else label.target

@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall.errors import FootfallError, InputError, ModelError
 from footfall.robot.files.draft import Shape
 from footfall.robot.files.guard import ModelWarning
-from footfall.robot.files.mesh_files import Color, Mesh, read_mesh, simplified
+from footfall.robot.files.mesh import Color, Mesh, read_mesh, simplified
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 
@@ -37,7 +37,7 @@ class Triangles(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Solid:
+class ColoredMesh:
     """Triangles of one body in its own axes, of one colour; ``sharp`` if edges are to be seen."""
 
     vertices: Float[ndarray, "n 3"]
@@ -50,7 +50,7 @@ class Solid:
 class Look:
     """The solids of every body of the tree; ``note`` says in a sentence what could not be drawn as the model has it."""
 
-    bodies: tuple[tuple[Solid, ...], ...]
+    bodies: tuple[tuple[ColoredMesh, ...], ...]
     note: str = ""
 
     @property
@@ -62,7 +62,7 @@ class Look:
 def capsule(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], radius: float, around: int = 14, flat: bool = False
 ) -> Triangles:
-    """A capsule between two points [m]; a ball where they are the same, a cylinder if its ends are ``flat``."""
+    """Return a capsule between two points [m]; a ball where they are the same, a cylinder if its ends are ``flat``."""
     axis = np.asarray(end, dtype=float) - np.asarray(start, dtype=float)
     length = float(np.linalg.norm(axis))
     z = axis / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
@@ -87,7 +87,7 @@ def capsule(
 
 
 def box(center: Float[ndarray, "3"], size: Sequence[float] | ndarray) -> Triangles:
-    """A box; corners are not shared, so that its edges look sharp."""
+    """Return a box; corners are not shared, so that its edges look sharp."""
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * np.asarray(size) / 2 + center
     sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     vertices = np.concatenate([corners[list(side)] for side in sides])
@@ -105,12 +105,12 @@ def size_of(robot: Robot) -> float:
 
 # -- robots ------------------------------------------------------------------------------------------------------------
 def look_of(robot: Robot, most: int = MOST_TRIANGLES, around: int = 14) -> Look:
-    """The robot as it is drawn, of at most about so many triangles; capsules have ``around`` sides."""
+    """Return the robot as it is drawn, of at most about so many triangles; capsules have ``around`` sides."""
     return _look(robot, most, around)
 
 
 def dressed(robot: Robot, file: str | Path) -> Robot:
-    """A robot, as recordings keep it, with the meshes of the model file that it came from."""
+    """Return a robot, as recordings keep it, with the meshes of the model file that it came from."""
     from footfall.robot.files.urdf_mjcf import load_model
 
     with warnings.catch_warnings():
@@ -138,52 +138,52 @@ def _look(robot: Robot, most: int, around: int) -> Look:
     return Look(tuple(own or (made if i in feet else ()) for i, (own, made) in enumerate(zip(meshes, plain))), note)
 
 
-def link_solids(robot: Robot, around: int = 14) -> tuple[tuple[Solid, ...], ...]:
-    """Boxes of the links, capsules to every joint and foot: a robot needs no mesh files."""
+def link_solids(robot: Robot, around: int = 14) -> tuple[tuple[ColoredMesh, ...], ...]:
+    """Return boxes of the links, capsules to every joint and foot: a robot needs no mesh files."""
     tree, thin = robot.tree, 0.028 * size_of(robot)
-    found: list[list[Solid]] = [[] for _ in tree.bodies]
+    found: list[list[ColoredMesh]] = [[] for _ in tree.bodies]
     boxed = set()
     for link in robot.links:
         if link.box is not None:
             at, X_BL = tree.frames[link.name]
             vertices, faces = box(link.com, link.box)
             color = body_color(robot, at)
-            found[at].append(Solid(vertices @ X_BL.R.T + X_BL.p, faces, color, color == TRUNK))
+            found[at].append(ColoredMesh(vertices @ X_BL.R.T + X_BL.p, faces, color, color == TRUNK))
             boxed.add(at)
     for i, body in enumerate(tree.bodies[1:], start=1):
         parent, joint = tree.parent[i], body.X_PJ.p
         if parent not in boxed or body_color(robot, parent) != TRUNK:
             shape = capsule(np.zeros(3), joint, thin, around)
-            found[parent].append(Solid(*shape, body_color(robot, parent), body_color(robot, parent) == TRUNK))
+            found[parent].append(ColoredMesh(*shape, body_color(robot, parent), body_color(robot, parent) == TRUNK))
         shape = capsule(np.zeros(3), np.zeros(3), 1.3 * thin, around)
-        found[i].append(Solid(*shape, body_color(robot, i), body_color(robot, i) == TRUNK))
+        found[i].append(ColoredMesh(*shape, body_color(robot, i), body_color(robot, i) == TRUNK))
     for foot, at, place in zip(robot.feet, tree.feet, tree.foot_positions):
-        found[at].append(Solid(*capsule(np.zeros(3), place, 0.8 * thin, around), body_color(robot, at)))
-        found[at].append(Solid(*capsule(place, place, max(foot.radius, 0.8 * thin), around), FOOT))
+        found[at].append(ColoredMesh(*capsule(np.zeros(3), place, 0.8 * thin, around), body_color(robot, at)))
+        found[at].append(ColoredMesh(*capsule(place, place, max(foot.radius, 0.8 * thin), around), FOOT))
     return tuple(tuple(_merged(solids)) for solids in found)
 
 
 def body_color(robot: Robot, body: int) -> Color:
-    """Left legs blue, right legs orange, what carries several feet grey."""
+    """Return left legs blue, right legs orange, what carries several feet grey."""
     feet = [k for k, at in enumerate(robot.tree.feet) if at in robot.tree.subtree[body]]
     if body == 0 or len(feet) != 1:
         return TRUNK
     return RIGHT if robot.feet[feet[0]].name.upper().startswith(("R", "FR", "HR")) else LEFT
 
 
-def _merged(solids: list[Solid]) -> list[Solid]:
+def _merged(solids: list[ColoredMesh]) -> list[ColoredMesh]:
     """One solid a colour."""
     merged = []
     for key in dict.fromkeys((solid.color, solid.sharp) for solid in solids):
         same = [solid for solid in solids if (solid.color, solid.sharp) == key]
         offsets = np.cumsum([0, *(len(solid.vertices) for solid in same)])
         faces = np.concatenate([solid.faces + at for solid, at in zip(same, offsets)])
-        merged.append(Solid(np.concatenate([solid.vertices for solid in same]), faces, *key))
+        merged.append(ColoredMesh(np.concatenate([solid.vertices for solid in same]), faces, *key))
     return merged
 
 
 # -- meshes of a model -------------------------------------------------------------------------------------------------
-def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[Solid, ...]], str]:
+def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMesh, ...]], str]:
     """The visual shapes of the model file on the robot's bodies, and a sentence on those that are not there."""
     from footfall.robot.files.urdf_mjcf import read_draft
 
@@ -200,13 +200,13 @@ def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[Solid, ..
                 at, moved = robot.tree.frames[name][0], replace(shape, X_LS=X_BS)
                 placed += [(at, mesh, moved) for mesh in _shape_meshes(shape, around, read, wrong)]
     fewer = _fewer([mesh for _, mesh, _ in placed], most)
-    found: list[list[Solid]] = [[] for _ in robot.tree.bodies]
+    found: list[list[ColoredMesh]] = [[] for _ in robot.tree.bodies]
     for at, mesh, shape in placed:
         scale, X_BS = shape.size if shape.kind == "mesh" else np.ones(3), shape.X_LS
         vertices, faces = fewer[id(mesh)]
         faces = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns triangles over
         color = mesh.color or shape.color or body_color(robot, at)
-        found[at].append(Solid((vertices * scale) @ X_BS.R.T + X_BS.p, faces, color, shape.kind != "sphere"))
+        found[at].append(ColoredMesh((vertices * scale) @ X_BS.R.T + X_BS.p, faces, color, shape.kind != "sphere"))
     note = _note(robot, len(package.missing), wrong, bool(placed))
     return [tuple(_merged(solids)) for solids in found], note
 
@@ -260,8 +260,8 @@ __all__ = [
     "LEFT",
     "RIGHT",
     "TRUNK",
+    "ColoredMesh",
     "Look",
-    "Solid",
     "Triangles",
     "box",
     "capsule",

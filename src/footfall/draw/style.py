@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from footfall.errors import InputError
-from footfall.nests import Given
+from nptrace._types import Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,14 +16,24 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#40
 Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # of a line
 GREY, PALE = "#707070", "#e9edf1"
 _STYLE: dict[Given, Given] = {
-    "font.size": 9.0, "axes.titlesize": 9.5, "axes.labelsize": 9.0, "legend.fontsize": 8.0, "lines.linewidth": 1.1,
-    "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.axisbelow": True, "legend.frameon": False, "axes.formatter.useoffset": False,
-}  # fmt: skip
+    "font.size": 9.0,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.0,
+    "legend.fontsize": 8.0,
+    "lines.linewidth": 1.1,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "axes.formatter.useoffset": False,
+}
 
 
 def style(**other: Any) -> AbstractContextManager[None]:
-    """A context in which figures are made; ``other`` settings of Matplotlib with "_" for "."."""
+    """Return a context in which figures are made; ``other`` settings of Matplotlib with "_" for "."."""
     import matplotlib
 
     changed: dict[Given, Given] = {key.replace("_", "."): value for key, value in other.items()}
@@ -31,7 +41,7 @@ def style(**other: Any) -> AbstractContextManager[None]:
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Figure:
-    """An empty figure [inch]."""
+    """Return an empty figure [inch]."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

@@ -16,15 +16,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall._io.whole_file import whole_file
+from footfall.checks import whole_number
+from footfall.contact.ground import Plane
 from footfall.draw.free_bodies import object_poses, object_solids
-from footfall.draw.ground_surface import heights, is_level, lines_along_x, risers
+from footfall.draw.ground_surface import lines_along_x
 from footfall.draw.painter import HORIZON, LAMP, Painter, pillow, subdivided
 from footfall.draw.solids import look_of, size_of
 from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
-from footfall.gravity import GRAVITY, force_scale
 from footfall.kinematics.forward import body_poses, center_of_mass
-from footfall.whole_file import whole_file
+from footfall.spatial.gravity import GRAVITY, force_scale
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -51,10 +53,9 @@ class Film:
         if not len(rec):
             raise InputError("the recording has no rows to show")
         for value, what in ((width, "width"), (height, "height")):
-            if not isinstance(value, (int, np.integer)) or not 32 <= value <= 4096:
-                raise InputError(f"the {what} of a picture must be a whole number from 32 to 4096, got {value!r}")
+            whole_number(value, f"the {what} of a picture", 32, 4096)
         _check_rows(rec)
-        self.rec, self.robot, self.ground = rec, rec.robot, rec.ground
+        self.rec, self.robot, self.ground = rec, rec.robot, rec.ground or Plane()
         self.painter = Painter(int(width), int(height))
         self.scale = size_of(self.robot)
         look = look_of(self.robot, _TRIANGLES, _AROUND)
@@ -74,7 +75,7 @@ class Film:
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
 
     def picture(self, time: float) -> Image:
-        """The robot as it was at a time [s]."""
+        """Return the robot as it was at a time [s]."""
         rec, painter = self.rec, self.painter
         row = min(int(np.searchsorted(rec.time, time)), len(rec) - 1)
         q = rec.q[row]
@@ -125,13 +126,13 @@ class Film:
     def _ground(self, at: Float[ndarray, "3"]) -> None:
         """Tiles that fade into the sky."""
         far, tile = _SEEN * self.scale, 0.5 * max(0.25, round(self.scale, 1))
-        fine = 1 if is_level(self.ground) else 4
+        fine = 1 if self.ground.flat else 4
         reach = far if fine == 1 else 0.6 * far
         xs = lines_along_x(self.ground, at[0] - reach, at[0] + 0.35 * reach, tile / fine)
         ys = np.arange(np.floor((at[1] - 0.35 * reach) / tile) * fine, np.ceil((at[1] + reach) / tile) * fine + 1)
         ys = ys * (tile / fine)
         x, y = np.meshgrid(xs, ys, indexing="ij")
-        points = np.stack([x, y, heights(self.ground, x, y)], axis=-1)
+        points = np.stack([x, y, self.ground.heights_at(x, y)], axis=-1)
         n = len(ys)
         corner = (np.arange(len(xs) - 1)[:, None] * n + np.arange(n - 1)[None, :]).ravel()
         quads = np.stack([corner, corner + n, corner + n + 1, corner + 1], axis=1)
@@ -145,17 +146,17 @@ class Film:
         colors = colors * (1.0 + 0.55 * (normal @ LAMP - LAMP[2]))[:, None]
         fade = np.clip((np.hypot(*(middle[:, :2] - at[:2]).T) / reach - 0.35) / 0.6, 0.0, 1.0)[:, None]
         self.painter.polygons(flat, quads, colors + (HORIZON - colors) * fade)
-        for edge in risers(self.ground, at[0] - 0.4 * reach, xs[-1]):
+        for edge in self.ground.risers(at[0] - 0.4 * reach, xs[-1]):
             line = np.array([[edge, y, 0.0] for y in (max(ys[0], at[1] - 0.4 * reach), at[1] + 0.4 * reach)])
-            line[:, 2] = heights(self.ground, np.array([edge - 1e-5, edge + 1e-5]), line[:, 1]).max()
+            line[:, 2] = self.ground.heights_at(np.array([edge - 1e-5, edge + 1e-5]), line[:, 1]).max()
             self.painter.line(line, (158, 168, 180), max(1.0, self.painter.height / 360))
 
     def _fallen(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n 3"]:
         """Where the lamp throws points onto the ground."""
-        z = heights(self.ground, points[:, 0], points[:, 1])
+        z = self.ground.heights_at(points[:, 0], points[:, 1])
         along = (points[:, 2] - z) / LAMP[2] * 0.5
         x, y = points[:, 0] - along * LAMP[0], points[:, 1] - along * LAMP[1]
-        return np.stack([x, y, heights(self.ground, x, y)], axis=1)
+        return np.stack([x, y, self.ground.heights_at(x, y)], axis=1)
 
     def _support(self, down: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> None:
         """The support polygon, green while the centre of mass is over it."""
@@ -163,7 +164,7 @@ class Film:
         if len(corners) < 2:
             return
         color = INSIDE if polygon_margin(corners, center[:2]) >= 0 else OUTSIDE
-        ring = np.column_stack([corners, heights(self.ground, corners[:, 0], corners[:, 1]) + 0.002])
+        ring = np.column_stack([corners, self.ground.heights_at(corners[:, 0], corners[:, 1]) + 0.002])
         if len(ring) > 2:
             self.painter.patch(ring, color, 0.22)
         self.painter.line(np.vstack([ring, ring[:1]]), color, max(1.5, self.painter.height / 240))
@@ -205,7 +206,7 @@ def _check_rows(rec: Recording) -> None:
 
 
 def picture(rec: Recording, time: float | None = None, width: int = 640, height: int = 360) -> Image:
-    """One moment of a recording, by default its middle, as a Pillow image."""
+    """Return one moment of a recording, by default its middle, as a Pillow image."""
     film = Film(rec, width, height)
     moment = 0.5 * float(rec.time[0] + rec.time[-1]) if time is None else float(time)
     if not np.isfinite(moment) or not rec.time[0] - 1e-9 <= moment <= rec.time[-1] + 1e-9:
@@ -214,9 +215,16 @@ def picture(rec: Recording, time: float | None = None, width: int = 640, height:
 
 
 def save_video(
-    rec: Recording, path: Path, fps: float = 25.0, width: int = 640, height: int | None = None,
-    start: float | None = None, end: float | None = None, pace: float = 1.0, progress: Progress | None = None,
-) -> Path:  # fmt: skip
+    rec: Recording,
+    path: Path,
+    fps: float = 25.0,
+    width: int = 640,
+    height: int | None = None,
+    start: float | None = None,
+    end: float | None = None,
+    pace: float = 1.0,
+    progress: Progress | None = None,
+) -> Path:
     """Write a ``.gif`` or ``.mp4`` of the times from ``start`` to ``end`` [s], all of it or nothing.
 
     ``pace`` below 1 is slow motion; ``height`` is nine sixteenths of the width unless given.
@@ -268,15 +276,23 @@ def _gif(pictures: Iterator[Image], path: Path, fps: float) -> None:
     rest = (p.quantize(palette=palette, dither=pil.Image.Dither.NONE) for p in pictures)
     with path.open("wb") as file:
         palette.save(
-            file, format="GIF", save_all=True, append_images=rest, duration=max(20, round(1000 / fps)), loop=0,
+            file,
+            format="GIF",
+            save_all=True,
+            append_images=rest,
+            duration=max(20, round(1000 / fps)),
+            loop=0,
             optimize=False,
-        )  # fmt: skip
+        )
 
 
 def _mp4(
-    write: Callable[..., Generator[None, object, None]], pictures: Iterator[Image], path: Path, size: tuple[int, int],
+    write: Callable[..., Generator[None, object, None]],
+    pictures: Iterator[Image],
+    path: Path,
+    size: tuple[int, int],
     fps: float,
-) -> None:  # fmt: skip
+) -> None:
     sink = write(str(path), size, fps=fps, codec="libx264", macro_block_size=2, quality=7, output_params=["-f", "mp4"])
     try:
         sink.send(None)

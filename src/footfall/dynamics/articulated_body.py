@@ -11,10 +11,10 @@ from numpy import ndarray
 
 from footfall.dynamics.forward_dynamics import generalised
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force_matrix, cross_motion_matrix
+from footfall.spatial.gravity import GRAVITY
 
 
 def articulated_body(
@@ -24,7 +24,17 @@ def articulated_body(
     tau: Float[ndarray, "nj"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
 ) -> Float[ndarray, "nv"]:
-    """Accelerations a = dv/dt for joint torques τ; the base's is spatial."""
+    """Return the accelerations dv/dt by the articulated body algorithm (ABA).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        tau: joint torques [N m or N].
+        gravity: in world axes [m/s²].
+
+    Returns:
+        a, the base's spatial, in base axes.
+    """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError(f"robot '{robot.name}' has exact rotors: use forward_dynamics, or rotors='armature'")
     check_shape(robot, v=(v, robot.nv))

@@ -49,9 +49,10 @@ class Articulated:
     def less(self, U: Float[ndarray, "6"], K: Float[ndarray, "6"]) -> Articulated:
         """Less U Kᵀ: what is felt through a joint that gives way."""
         return Articulated(
-            symmetric(self.A - np.outer(U[:3], K[:3])), self.B - np.outer(U[:3], K[3:]),
+            symmetric(self.A - np.outer(U[:3], K[:3])),
+            self.B - np.outer(U[:3], K[3:]),
             symmetric(self.C - np.outer(U[3:], K[3:])),
-        )  # fmt: skip
+        )
 
     def turned(self, R: _Matrix, about: int | None = None, onto: Articulated | None = None) -> Articulated:
         """In other axes; ``about`` which coordinate axis R turns, if it is known, ``onto`` what it is added to then."""
@@ -77,7 +78,7 @@ class Articulated:
         return np.block([[self.A, self.B], [self.B.T, self.C]])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FoldedLimbs:
     """Limbs as their base feels them, and the way back to their joints; empty if there are none."""
 
@@ -92,7 +93,7 @@ class FoldedLimbs:
     own: dict[int, float]  # the rest of it
 
     def folded(self, M: ndarray, force: ndarray) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-        """The equations of the robot with its limbs as a part of its base; rows of their joints say a = 0."""
+        """Return the equations of the robot with its limbs as a part of its base; rows of their joints say a = 0."""
         if not self.bodies:
             return M, force
         rows = [self.robot.tree.dof(i) for i in self.bodies]
@@ -103,7 +104,7 @@ class FoldedLimbs:
         return M, force
 
     def unfolded(self, a: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-        """All accelerations, from those of the base and of the other limbs."""
+        """Return all accelerations, from those of the base and of the other limbs."""
         tree, moves, a = self.robot.tree, {0: a[:6]}, a + np.zeros_like(a) if self.bodies else a
         for i in self.bodies:
             found, moving = self.own[i], moves[tree.parent[i]]
@@ -118,7 +119,7 @@ class FoldedLimbs:
 
 
 def free_limbs(robot: Robot, touching: Sequence[int]) -> tuple[int, ...]:
-    """The bodies of limbs on a floating base that hold none of the bodies that touch, root to leaves."""
+    """Return the bodies of limbs on a floating base that hold none of the bodies that touch, root to leaves."""
     tree = robot.tree
     if not robot.floating or robot.loops or any(body.spins for body in tree.bodies):
         return ()
@@ -127,7 +128,7 @@ def free_limbs(robot: Robot, touching: Sequence[int]) -> tuple[int, ...]:
 
 
 def without_inertia(robot: Robot, bodies: Sequence[int]) -> Robot:
-    """The robot with nothing but the kinematics of some bodies, for algorithms that walk its tree."""
+    """Return the robot with nothing but the kinematics of some bodies, for algorithms that walk its tree."""
     if not bodies:
         return robot
     left = tuple(
@@ -145,13 +146,13 @@ def folded_limbs(
     armature: Float[ndarray, "nj"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> FoldedLimbs:
-    """Limbs whose joints feel ``force`` and add ``armature``; the base's unknown is its classical acceleration.
+    """Return limbs whose joints feel ``force`` and add ``armature``; the base's unknown is its classical acceleration.
 
     Masses on a joint's axis count as its parent's (``base_parameters``), the base's included.
     """
     tree, nothing = robot.tree, np.zeros(6)
     if not bodies:
-        return FoldedLimbs(robot, [], (), np.zeros((6, 6)), nothing, {}, {})
+        return FoldedLimbs(robot=robot, X=[], bodies=(), inertia=np.zeros((6, 6)), wrench=nothing, gains={}, own={})
     X, angles, fixed = joint_transforms(robot, q), joint_positions(robot, q), base_parameters(tree)
     wrench = {0: nothing, **_wrenches(robot, X, bodies, fixed, v, gravity)}
     inertia = {i: Articulated.of(fixed[i] if i else Inertia.zero()) for i in (0, *bodies)}
@@ -170,13 +171,19 @@ def folded_limbs(
             gains[i] = U_P * reciprocal
             inertia[j] = (inertia[j] + Articulated.of(fixed[i].to_parent(X[i]))).less(U_P, gains[i])
         wrench[j] = _wrench_onto_parent(X[i], wrench[i] + U * own[i], wrench[j])
-    return FoldedLimbs(robot, X, tuple(bodies), inertia[0].matrix(), wrench[0], gains, own)
+    return FoldedLimbs(
+        robot=robot, X=X, bodies=tuple(bodies), inertia=inertia[0].matrix(), wrench=wrench[0], gains=gains, own=own
+    )
 
 
 def _wrenches(
-    robot: Robot, X: list[Transform], bodies: Sequence[int], fixed: list[Inertia], v: Float[ndarray, "nv"],
+    robot: Robot,
+    X: list[Transform],
+    bodies: Sequence[int],
+    fixed: list[Inertia],
+    v: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
-) -> dict[int, Float[ndarray, "6"]]:  # fmt: skip
+) -> dict[int, Float[ndarray, "6"]]:
     """What every body needs while nothing accelerates but what has to: eqs. (19)-(20), gravity as eq. (24) has it."""
     tree, rates, found = robot.tree, joint_rates(robot, v), {}
     omega, alpha, a = {0: v[:3]}, {0: np.zeros(3)}, {0: upward(X[0], gravity)}

@@ -15,7 +15,7 @@ from footfall.spatial import Inertia
 
 
 def base_parameters(tree: Tree) -> list[Inertia]:
-    """An inertia for every body, in its own axes; together they are the robot's."""
+    """Return an inertia for every body, in its own axes; together they are the robot's."""
     inertias = [body.inertia for body in tree.bodies]
     for i in reversed(range(1, len(inertias))):
         body, own = tree.bodies[i], inertias[i]

@@ -20,13 +20,13 @@ from numpy import ndarray
 from footfall.dynamics.factor import factor, solve_factored
 from footfall.dynamics.forward_dynamics import bias_terms, generalised
 from footfall.dynamics.mass_matrix import mass_matrix
-from footfall.dynamics.parallel_joints import Posture
-from footfall.gravity import GRAVITY
+from footfall.dynamics.parallel_joints import PosedRobot
 from footfall.kinematics.closed_loops import LoopRows, loop_rows, rows_of
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
-from footfall.solve.elimination import eliminate
 from footfall.spatial import Transform
+from footfall.spatial.gravity import GRAVITY
+from nptrace.solve.elimination import eliminate
 
 RATE = 100.0  # [1/s], at which integrators of higher order take back what they have let a loop open
 _SLACK = 1e-13  # of the diagonal: loops that hold the same joints twice share their force
@@ -48,10 +48,17 @@ def closed_dynamics(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     rate: float = 0.0,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "m"]]:
-    """(a, λ): accelerations dv/dt under joint torques (or generalised forces) τ with all loops closed, and the forces
-    of the loops [N, N m].
+    """Return accelerations with all kinematic loops closed.
 
-    ``rate``: Baumgarte's, G a + γ = -2 rate G v - rate² e, which closes loops that are open; 0 leaves them as they are.
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        tau: joint torques, or generalised forces.
+        gravity: in world axes [m/s²].
+        rate: Baumgarte's [1/s], G a + γ = -2 rate G v - rate² e, which closes loops that are open; 0 leaves them so.
+
+    Returns:
+        (a, λ): accelerations dv/dt and the forces of the loops [N, N m].
     """
     rows = loop_rows(robot, q, v)
     L, d = factor(robot, mass_matrix(robot, q))
@@ -64,8 +71,9 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
     """What keeps loops closed over a step of ``dt``.
 
     Joints advance by their velocities at the end of the step, q⁺ = q + dt v⁺, so that e⁺ = e + dt G v⁺ + ½ dt² γ + ...:
-    v⁺ is chosen for this to vanish, and the step takes back what is left of the third order (``brought_back``). G v is
-    then +½ dt γ before and -½ dt γ after a step, so that λ does no work on their mean.
+    v⁺ is chosen for this to vanish, and the step takes back what is left of the third order
+    (``project_to_loop_closure``). G v is then +½ dt γ before and -½ dt γ after a step, so that λ does no work on their
+    mean.
     Without a step (dt = 0: Heun, Runge-Kutta) by Baumgarte's feedback at ``RATE``.
     """
     if type(dt) in (int, float) and dt == 0.0:  # a traced one is a step
@@ -74,9 +82,9 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
 
 
 def posture_constraint(
-    at_q: Posture, poses: list[Transform], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float
+    at_q: PosedRobot, poses: list[Transform], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float
 ) -> LoopConstraint | None:
-    """The same of a robot in axes that do not turn with parallel joints; none for one without loops."""
+    """Return the same of a robot in axes that do not turn with parallel joints; none for one without loops."""
     robot = at_q.robot
     if not robot.loops:
         return None
@@ -100,10 +108,13 @@ def solve_closed(
 
 
 def closed_halves(
-    Y: Float[ndarray, "nv n"], y: Float[ndarray, "nv"], weights: Float[ndarray, "nv"], Y_loops: Float[ndarray, "nv m"],
+    Y: Float[ndarray, "nv n"],
+    y: Float[ndarray, "nv"],
+    weights: Float[ndarray, "nv"],
+    Y_loops: Float[ndarray, "nv m"],
     wanted: Float[ndarray, "m"],
-) -> tuple[Float[ndarray, "nv n"], Float[ndarray, "nv"]]:  # fmt: skip
-    """(Y, y) of half-solved systems (``factor.solve_outward``) as they are with closed loops.
+) -> tuple[Float[ndarray, "nv n"], Float[ndarray, "nv"]]:
+    """Return (Y, y) of half-solved systems (``factor.solve_outward``) as they are with closed loops.
 
     Y loses what the loops take up, orthogonally in the metric of ``weights``; y gets what they add.
     """

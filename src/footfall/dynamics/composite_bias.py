@@ -1,7 +1,7 @@
 """Bias forces from composite bodies: what Algorithms 2 and 3 of de Paula et al. 2024 give, for less once M is made.
 
-With zero generalised acceleration the point r of body i accelerates by a_i + B_i r, B = α̃ + ω̃ ω̃ (``velocity_terms``).
-From body to body B changes only by what the joint between them does,
+With zero generalised acceleration the point r of body i accelerates by a_i + B_i r, B = α̃ + ω̃ ω̃
+(``velocity_terms``). From body to body B changes only by what the joint between them does,
 
     B_i = B_j + Δ_i,   Δ_i = (ω_j + ω_i)~ (ω_i - ω_j)~     (Coriolis and centripetal: 2 ω_j x u x r + u x u x r)
 
@@ -39,7 +39,7 @@ def composite_bias(
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
     still: Collection[int] = (),
 ) -> Float[ndarray, "nv"]:
-    """c + g of ``forward_dynamics.bias_forces`` with ``classical=True``, given the composite bodies.
+    """Return c + g of ``forward_dynamics.bias_forces`` with ``classical=True``, given the composite bodies.
 
     still: bodies whose axes are known not to turn in their parents', see ``parallel_joints``.
     """

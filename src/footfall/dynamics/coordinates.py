@@ -25,14 +25,33 @@ _SINGULAR = np.radians(0.5)
 
 # -- the quaternion state --------------------------------------------------------------------------------------------
 def configuration_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nq"]:
-    """dq/dt. Erratum of eq. (42) of de Paula 2024: the position's rate is R_WB v, not v, if v is in base axes."""
+    """Return dq/dt.
+
+    Erratum of eq. (42) of de Paula 2024: the position's rate is R_WB v, not v, if v is in base axes.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        dq/dt: velocity of the base in world axes, rate of its quaternion, joint rates.
+    """
     if not robot.floating:
         return v
     return np.concatenate([to_rotation(q[3:7]) @ v[3:6], rate(q[3:7], v[:3]), v[6:]])
 
 
 def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float) -> Float[ndarray, "nq"]:
-    """q after moving for dt with the velocity's components v held in *initial* base axes for the position."""
+    """Return q after moving for dt with constant v, whose components are held in *initial* base axes for the position.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        dt: time [s].
+
+    Returns:
+        q, its quaternion of unit length.
+    """
     if not robot.floating:
         return q + dt * v
     p = q[:3] + dt * (to_rotation(q[3:7]) @ v[3:6])
@@ -40,7 +59,7 @@ def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt
 
 
 def difference(robot: Robot, q_from: Float[ndarray, "nq"], q_to: Float[ndarray, "nq"]) -> Float[ndarray, "nv"]:
-    """The velocity that takes q_from to q_to in one second by ``integrate``."""
+    """Return the velocity that takes one configuration to another in one second by ``integrate``."""
     if not robot.floating:
         return q_to - q_from
     turn = rotation_vector(multiply(conjugate(q_from[3:7]), q_to[3:7]))
@@ -49,7 +68,7 @@ def difference(robot: Robot, q_from: Float[ndarray, "nq"], q_to: Float[ndarray, 
 
 # -- Euler angles ----------------------------------------------------------------------------------------------------
 def to_euler_coordinates(robot: Robot, q: Float[ndarray, "nq"], order: str = "zyx") -> Float[ndarray, "nv"]:
-    """x = (ξ, p_WB, joints), eq. (39) of de Paula et al. 2024."""
+    """Return x = (ξ, p_WB, joints), eq. (39) of de Paula et al. 2024."""
     _check(robot, order)
     angles = rotation.to_euler(to_rotation(q[3:7]), order)
     if abs(abs(float(angles[1])) - np.pi / 2) < _SINGULAR:
@@ -61,13 +80,13 @@ def to_euler_coordinates(robot: Robot, q: Float[ndarray, "nq"], order: str = "zy
 
 
 def from_euler_coordinates(robot: Robot, x: Float[ndarray, "nv"], order: str = "zyx") -> Float[ndarray, "nq"]:
-    """q of x = (ξ, p_WB, joints)."""
+    """Return q of x = (ξ, p_WB, joints)."""
     _check(robot, order)
     return np.concatenate([x[3:6], from_rotation(rotation.from_euler(x[:3], order)), x[6:]])
 
 
 def euler_velocity_map(robot: Robot, x: Float[ndarray, "nv"], order: str = "zyx") -> Float[ndarray, "nv nv"]:
-    """N with v = N dx/dt: eqs. (41)-(42) of de Paula et al. 2024 mended, the block diag(E, R_BW, 1)."""
+    """Return N with v = N dx/dt: eqs. (41)-(42) of de Paula et al. 2024 mended, the block diag(E, R_BW, 1)."""
     _check(robot, order)
     N = np.eye(robot.nv)
     N[:3, :3] = rotation.euler_rates_to_body(x[:3], order)
@@ -96,28 +115,32 @@ def with_virtual_joints(robot: Robot, order: str = "zyx") -> Robot:
     links = [Link.massless(name) for name in names[:-1]]
     joints = [
         Joint(
-            f"virtual_{'slide' if kind == 'prismatic' else 'turn'}_{letter}",
-            kind,
-            names[k],
-            names[k + 1],
+            name=f"virtual_{'slide' if kind == 'prismatic' else 'turn'}_{letter}",
+            kind=kind,
+            parent=names[k],
+            child=names[k + 1],
             axis=axes[letter],
         )
         for k, (kind, letter) in enumerate(steps)
     ]
     return dataclasses.replace(
-        robot, name=f"{robot.name} on virtual joints", links=(*links, *robot.links), joints=(*joints, *robot.joints),
-        floating=False, poses={},
-    )  # fmt: skip
+        robot,
+        name=f"{robot.name} on virtual joints",
+        links=(*links, *robot.links),
+        joints=(*joints, *robot.joints),
+        floating=False,
+        poses={},
+    )
 
 
 def to_virtual_coordinates(robot: Robot, q: Float[ndarray, "nq"], order: str = "zyx") -> Float[ndarray, "nv"]:
-    """q of ``with_virtual_joints(robot, order)`` for a state of the floating robot."""
+    """Return q of ``with_virtual_joints(robot, order)`` for a state of the floating robot."""
     x = to_euler_coordinates(robot, q, order)
     return np.concatenate([x[3:6], x[:3], x[6:]])
 
 
 def virtual_velocity_map(robot: Robot, q: Float[ndarray, "nq"], order: str = "zyx") -> Float[ndarray, "nv nv"]:
-    """N with v = N dx/dt for the rates of the virtual joints."""
+    """Return N with v = N dx/dt for the rates of the virtual joints."""
     X_WB = base_pose(robot, q)
     N = np.eye(robot.nv)
     N[:6, :6] = 0.0

@@ -19,7 +19,7 @@ from footfall.spatial import cross_motion_matrix, skew
 def body_jacobians(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> tuple[list[ndarray], list[ndarray]]:
-    """(J, dJ/dt), each 6 x nv, of every body: V_i = J_i v at the body's origin in its axes."""
+    """Return (J, dJ/dt), each 6 x nv, of every body: V_i = J_i v at the body's origin in its axes."""
     check_shape(robot, v=(v, robot.nv))
     tree, X, rates = robot.tree, joint_transforms(robot, q), joint_rates(robot, v)
     base = np.zeros((6, robot.nv))
@@ -38,7 +38,15 @@ def body_jacobians(
 
 
 def coriolis_matrix(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nv nv"]:
-    """C(q, v) for spatial accelerations: M a + C v + g = τ."""
+    """Return the Coriolis matrix C(q, v) for spatial accelerations: M a + C v + g = τ.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        C; dM/dt - 2 C is skew-symmetric.
+    """
     tree, rates = robot.tree, joint_rates(robot, v)
     J, rate_J = body_jacobians(robot, q, v)
     C = np.zeros((robot.nv, robot.nv))

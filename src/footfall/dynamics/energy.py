@@ -4,13 +4,21 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
-    """Sum over the bodies of Vᵀ I V / 2, and what rotors add."""
+    """Return the kinetic energy: the sum over the bodies of Vᵀ I V / 2, and what rotors add.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        Energy [J].
+    """
     V, rates = body_velocities(robot, q, v), joint_rates(robot, v)
     total = 0.0
     for i, body in enumerate(robot.tree.bodies):
@@ -25,7 +33,15 @@ def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"
 def potential_energy(
     robot: Robot, q: Float[ndarray, "nq"], gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY
 ) -> float:
-    """Of gravity (zero at the world's origin) and of joint springs."""
+    """Return the potential energy of gravity (zero at the world's origin) and of joint springs.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        gravity: in world axes [m/s²].
+
+    Returns:
+        Energy [J].
+    """
     height = -robot.mass * (np.asarray(gravity) @ center_of_mass(robot, q))
     springs = 0.0
     for body, position in zip(robot.tree.bodies[1:], joint_positions(robot, q)):

@@ -11,7 +11,15 @@ from footfall.robot.model.description import Robot
 
 
 def external_terms(robot: Robot, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:
-    """τ_e: generalised forces of wrenches (n, f) on the bodies, each at its body's origin in its axes [N m, N]."""
+    """Return τ_e, the generalised forces of wrenches on the bodies.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        wrenches: (n, f) on every body, at its origin in its axes [N m, N].
+
+    Returns:
+        τ_e [N m, N].
+    """
     bodies = len(robot.tree.bodies)
     if np.shape(wrenches) != (bodies, 6):
         raise InputError(f"wrenches on robot '{robot.name}' must have shape ({bodies}, 6), got {np.shape(wrenches)}")

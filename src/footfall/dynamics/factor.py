@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.kinematics.forward import base_joint_twists
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Scalar
 
 
 def next_above(robot: Robot, coupled: bool = False) -> list[int]:
@@ -41,7 +41,10 @@ def ancestors(parent: list[int], k: int) -> Iterator[int]:
 def factor(
     robot: Robot, M: Float[ndarray, "nv nv"], coupled: bool = False
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(L, d) with M = Lᵀ diag(d) L; reads the lower triangle of M, on the branches of the tree only unless coupled."""
+    """Return the branch-sparse LTL factors (L, d) of the mass matrix, M = Lᵀ diag(d) L (Featherstone 2005).
+
+    Reads the lower triangle of M, on the branches of the tree only unless coupled.
+    """
     parent, n = next_above(robot, coupled), robot.nv
     A = {(k, i): M[k, i] for k in range(n) for i in (k, *ancestors(parent, k))}
     L = np.eye(n)
@@ -55,7 +58,7 @@ def factor(
 
 
 def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarray:
-    """L⁻ᵀ B of a vector or of the columns of a matrix, from the leaves to the root: half of a solution."""
+    """Return L⁻ᵀ B of a vector or of the columns of a matrix, from the leaves to the root: half of a solution."""
     parent, x = next_above(robot), [B[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
         for i in ancestors(parent, k):
@@ -64,7 +67,7 @@ def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarr
 
 
 def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """L⁻¹ b, from the root to the leaves: the other half."""
+    """Return L⁻¹ b, from the root to the leaves: the other half."""
     parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
     for k in range(robot.nv):
         for i in ancestors(parent, k):
@@ -73,10 +76,13 @@ def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv
 
 
 def solve_factored(
-    robot: Robot, L: Float[ndarray, "nv nv"], d: Float[ndarray, "nv"], b: Float[ndarray, "nv *columns"],
+    robot: Robot,
+    L: Float[ndarray, "nv nv"],
+    d: Float[ndarray, "nv"],
+    b: Float[ndarray, "nv *columns"],
     coupled: bool = False,
-) -> Float[ndarray, "nv *columns"]:  # fmt: skip
-    """x with Lᵀ diag(d) L x = b, a vector or columns."""
+) -> Float[ndarray, "nv *columns"]:
+    """Return x with Lᵀ diag(d) L x = b, for a vector or for columns."""
     parent, n = next_above(robot, coupled), robot.nv
     x = [b[k] for k in range(n)]
     for k in reversed(range(n)):
@@ -90,13 +96,13 @@ def solve_factored(
 
 
 def solution(robot: Robot, M: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """x with M x = b; its derivative takes the same factors (``numeric.solution``)."""
+    """Return x with M x = b; its derivative takes the same factors (``nptrace.solution``)."""
     solve = functools.partial(solve_factored, robot)
-    return numeric.solution(factor(robot, M), solve, b, lambda x: b - branch_product(robot, M, x))
+    return nptrace.solution(factor(robot, M), solve, b, lambda x: b - branch_product(robot, M, x))
 
 
 def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """M x; reads the lower triangle of M on the branches of the tree only."""
+    """Return M x; reads the lower triangle of M on the branches of the tree only."""
     parent, y = next_above(robot), [M[k, k] * x[k] for k in range(robot.nv)]
     for k in range(robot.nv):
         for i in ancestors(parent, k):
@@ -126,7 +132,7 @@ def factor_unsymmetric(
     contacts: Sequence[tuple[Float[ndarray, "3 nv"], Float[ndarray, "3 3"], tuple[int, ...]]] = (),
     coupled: bool = False,
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """(U, L, d) of A = M + Σ JᵀDJ, with the sparsity of M but not its symmetry, as friction makes it.
+    """Return (U, L, d) of A = M + Σ JᵀDJ, with the sparsity of M but not its symmetry, as friction makes it.
 
     ``contacts``: (J, D, columns in which J is not zero). L is unit lower triangular, U upper triangular with d on its
     diagonal (left out). What is behind a limb's first joint f moves with V = V_base + s a_f, s its twist: so that all
@@ -181,7 +187,7 @@ def solve_unsymmetric(
     b: Float[ndarray, "nv *columns"],
     coupled: bool = False,
 ) -> Float[ndarray, "nv *columns"]:
-    """x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
+    """Return x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
     twists, behind, chains = _limbs(robot, coupled)
     x: dict[object, Scalar] = {k: b[k] for k in range(robot.nv)}
     pushed = {f: [0.0 * b[0]] * 6 for f in twists}  # on the base, by what is behind a limb's first joint
@@ -201,3 +207,32 @@ def solve_unsymmetric(
         for i in range(6) if k in twists else ():
             x[k, i] = x[i] + twists[k][i] * x[k]  # how the limb moves
     return np.stack([x[k] for k in range(robot.nv)])
+
+
+# -- a = L D Lᵀ of a small dense symmetric matrix, written with loops: what a trace can unroll (contact sets, 12 x ----
+def dense_factor(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
+    """Return (L, d), L unit lower triangular; reads the lower triangle of a positive definite A. No pivoting."""
+    n = len(A)
+    L = np.eye(n)
+    d: list[float] = []
+    for k in range(n):
+        column = A[k:, k]
+        for j in range(k):
+            column = column - L[k:, j] * (L[k, j] * d[j])
+        d.append(column[0])
+        L[k + 1 :, k] = column[1:] * (1.0 / d[k])
+    return L, np.stack(d) if d else np.zeros(0)
+
+
+def dense_solve(L: Float[ndarray, "n n"], d: Float[ndarray, "n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+    """Return x with L diag(d) Lᵀ x = b."""
+    n = len(d)
+    x = [b[k] for k in range(n)]
+    for k in range(n):
+        for i in range(k + 1, n):
+            x[i] = x[i] - L[i, k] * x[k]
+    for k in reversed(range(n)):
+        x[k] = x[k] * (1.0 / d[k])
+        for i in range(k + 1, n):
+            x[k] = x[k] - L[i, k] * x[i]
+    return np.stack(x) if x else np.zeros(0)

@@ -12,14 +12,14 @@ from footfall.dynamics.parallel_joints import posture
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.dynamics.velocity_terms import velocity_wrenches
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
+from footfall.spatial.gravity import GRAVITY
 
 
 def generalised(robot: Robot, tau: Float[ndarray, "nj"] | Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Joint torques (nj) as generalised forces (nv): Sᵀτ. Already generalised forces pass unchanged."""
+    """Return joint torques (nj) as generalised forces (nv): Sᵀτ. Already generalised forces pass unchanged."""
     if np.shape(tau) == (robot.nv,):
         return tau
     if np.shape(tau) != (robot.nj,):
@@ -36,7 +36,7 @@ def bias_forces(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """c + g: Algorithms 2 and 3 in one pass outward and one inward, for the base's accelerations add up."""
+    """Return c + g: Algorithms 2 and 3 in one pass outward and one inward, for the base's accelerations add up."""
     wrenches, spin_torques = velocity_wrenches(robot, X, v, classical, upward(X[0], gravity))
     return joint_space_forces(robot, X, wrenches) + spin_torques
 
@@ -48,7 +48,17 @@ def bias_terms(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """c(q, v) + g(q): velocity terms plus gravity terms [N m, N]."""
+    """Return the bias forces c(q, v) + g(q): Coriolis, centrifugal and gravity terms (RNEA with a = 0).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        gravity: in world axes [m/s²].
+        classical: of the acceleration of the base's origin, not of the rate of the components of v.
+
+    Returns:
+        c + g [N m, N].
+    """
     return bias_forces(robot, joint_transforms(robot, q), v, gravity, classical)
 
 
@@ -61,7 +71,7 @@ def forward_dynamics(
     external: Float[ndarray, "nv"] | None = None,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """Accelerations a = dv/dt for joint torques τ and, if given, generalised external forces τ_e.
+    """Return accelerations a = dv/dt for joint torques τ and, if given, generalised external forces τ_e.
 
     ``tau`` of length nv is taken for generalised forces, the base's wrench first; any other length is refused.
     ``classical``: the base's linear part is then the acceleration of its origin, not the rate of the components of v.

@@ -8,16 +8,24 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
+from footfall.spatial.gravity import GRAVITY
 
 
 def gravity_terms(
     robot: Robot, q: Float[ndarray, "nq"], gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY
 ) -> Float[ndarray, "nv"]:
-    """g(q): generalised forces that hold the robot against gravity [N m, N]."""
+    """Return g(q), the generalised forces that hold the robot against gravity.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        gravity: in world axes [m/s²].
+
+    Returns:
+        g [N m, N].
+    """
     X = joint_transforms(robot, q)
     return joint_space_forces(robot, X, gravity_wrenches(robot, X, gravity))
 
@@ -25,7 +33,7 @@ def gravity_terms(
 def gravity_wrenches(
     robot: Robot, X: list[Transform], gravity: Float[ndarray, "3"] | tuple[float, float, float]
 ) -> list[ndarray]:
-    """The outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
+    """Return the outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
     tree = robot.tree
     a = [upward(X[0], gravity)]
     for i in range(1, len(X)):
@@ -34,5 +42,5 @@ def gravity_wrenches(
 
 
 def upward(X_WB: Transform, gravity: Float[ndarray, "3"] | tuple[float, float, float]) -> Float[ndarray, "3"]:
-    """-R_0W g: the acceleration of the base that acts like gravity, in base axes."""
+    """Return -R_0W g: the acceleration of the base that acts like gravity, in base axes."""
     return -(X_WB.R.T @ np.asarray(gravity))

@@ -8,10 +8,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, cross_force, cross_motion
+from footfall.spatial.gravity import GRAVITY
 
 
 def inverse_dynamics(
@@ -21,7 +21,17 @@ def inverse_dynamics(
     a: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
 ) -> Float[ndarray, "nv"]:
-    """Generalised forces [N m, N] for the accelerations a = dv/dt (the base's is spatial)."""
+    """Return the generalised forces of given accelerations, by the recursive Newton-Euler algorithm (RNEA).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        a: accelerations dv/dt; the base's is spatial.
+        gravity: in world axes [m/s²].
+
+    Returns:
+        τ [N m, N]: the wrench (n, f) on the base in base axes, then the joints.
+    """
     check_shape(robot, v=(v, robot.nv), a=(a, robot.nv))
     tree, X = robot.tree, joint_transforms(robot, q)
     rates, accelerations = joint_rates(robot, v), joint_rates(robot, a)

@@ -13,7 +13,14 @@ from footfall.spatial import Inertia, Transform, skew
 
 
 def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]:
-    """M(q), symmetric and positive definite [kg m², kg m, kg]."""
+    """Return the joint-space inertia matrix M(q), by the composite rigid body algorithm (CRBA).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        M [kg m², kg m, kg], symmetric and positive definite; angular before linear velocity, in base axes.
+    """
     return composite_mass_matrix(robot, joint_transforms(robot, q))
 
 
@@ -27,7 +34,7 @@ def composite_bodies(robot: Robot, X: list[Transform]) -> list[Inertia]:
 
 
 def armatures(robot: Robot) -> Float[ndarray, "nj"]:
-    """The inertia that rotors add at every joint [kg m²]."""
+    """Return the inertia that rotors add at every joint [kg m²]."""
     return np.array([body.armature for body in robot.tree.bodies[1:]])
 
 
@@ -37,7 +44,7 @@ def composite_mass_matrix(
     composite: list[Inertia] | None = None,
     armature: Float[ndarray, "nj"] | None = None,
 ) -> Float[ndarray, "nv nv"]:
-    """M of bodies at X; their composites need not be made again. ``armature``: instead of the bodies' own."""
+    """Return M of bodies at X; their composites need not be made again. ``armature``: instead of the bodies' own."""
     tree, armature = robot.tree, armatures(robot) if armature is None else armature
     M, on_base = np.zeros((robot.nv, robot.nv)), base_joint_twists(robot)
     composite = composite_bodies(robot, X) if composite is None else composite

@@ -14,7 +14,15 @@ from footfall.spatial import Transform
 
 
 def momentum(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
-    """(angular momentum about the centre of mass [N m s], linear momentum [N s]) in world axes, body by body."""
+    """Return the centroidal momentum, body by body.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        (angular momentum about the centre of mass [N m s], linear momentum [N s]) in world axes.
+    """
     V = body_velocities(robot, q, v)
     total = np.zeros(6)
     for i, (body, X_CB) in enumerate(zip(robot.tree.bodies, _poses_about_com(robot, q))):
@@ -26,7 +34,14 @@ def momentum(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> 
 
 
 def momentum_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 nv"]:
-    """A(q) with momentum = A v (the centroidal momentum matrix)."""
+    """Return the centroidal momentum matrix (CMM) A(q), with momentum = A v.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        A: angular before linear momentum, in world axes.
+    """
     J, _ = body_jacobians(robot, q, np.zeros(robot.nv))
     A = np.zeros((6, robot.nv))
     for i, (body, X_CB) in enumerate(zip(robot.tree.bodies, _poses_about_com(robot, q))):

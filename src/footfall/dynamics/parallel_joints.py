@@ -24,7 +24,7 @@ from footfall.spatial.rotation import about_axis
 
 
 @dataclass(frozen=True)
-class Posture:
+class PosedRobot:
     """A robot at one q, for algorithms that walk its tree: they take ``robot`` and ``X`` for it and its transforms."""
 
     robot: Robot  # its bodies' inertias are base parameters, and like its feet they are as they stand at q
@@ -34,17 +34,17 @@ class Posture:
     still: frozenset[int]  # bodies whose axes do not turn in their parents'
 
     def point(self, body: int, p: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-        """A point of a body, given in the body's own frame."""
+        """Return a point of a body, given in the body's own frame."""
         return self.turns[body] @ (self.origins[body] + p)
 
 
-def posture(robot: Robot, q: Float[ndarray, "nq"]) -> Posture:
-    """The robot at q."""
+def posture(robot: Robot, q: Float[ndarray, "nq"]) -> PosedRobot:
+    """Return the robot at q."""
     check_shape(robot, q=(q, robot.nq))
     tree, senses, fixed = robot.tree, robot.parallel_joints, base_parameters(robot.tree)
     shares = {k for i in senses for k in (i, tree.parent[i])}
     still = frozenset(i for i in shares if i in senses or tree.parent[i] not in shares)
-    at = Posture(robot, [base_pose(robot, q)], [np.eye(3)], [np.zeros(3)], still)
+    at = PosedRobot(robot, [base_pose(robot, q)], [np.eye(3)], [np.zeros(3)], still)
     angles, inertias = [0.0, *joint_positions(robot, q)], fixed[:1]
     for i, body in enumerate(tree.bodies[1:], start=1):
         j, axis_P = tree.parent[i], body.X_PJ.R @ body.axis
@@ -65,7 +65,7 @@ def posture(robot: Robot, q: Float[ndarray, "nq"]) -> Posture:
     return replace(at, robot=robot.with_tree(_standing(at, inertias)))
 
 
-def _standing(at: Posture, inertias: list[Inertia]) -> Tree:
+def _standing(at: PosedRobot, inertias: list[Inertia]) -> Tree:
     """The tree with what is fixed in its bodies as it stands."""
     tree = at.robot.tree
     bodies = [

@@ -2,7 +2,7 @@
 
 Dry friction has one law, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
 [rad/s], τ = -f clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps
-take it at the rate they end with, piece by piece (``simulate.actuators``), so that it may be as narrow as it is;
+take it at the rate they end with, piece by piece (``sim.joints``), so that it may be as narrow as it is;
 explicit steps and whoever knows rates by noisy encoders only take a wider one.
 """
 
@@ -11,33 +11,33 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Scalar
 
 STICK_RATE = 1e-4  # [rad/s]
 
 
 def spring_torques(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
-    """-k (q - rest) at every joint [N m]."""
+    """Return the torque of the springs at every joint, -k (q - rest) [N m]."""
     stiffness, rest = joint_values(robot, "stiffness"), joint_values(robot, "rest")
     return -stiffness * (joint_positions(robot, q) - rest)
 
 
 def damping_torques(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
-    """-b q̇ at every joint [N m]."""
+    """Return the torque of viscous friction at every joint, -b q̇ [N m]."""
     return -joint_values(robot, "damping") * joint_rates(robot, v)
 
 
 def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = STICK_RATE) -> Float[ndarray, "nj"]:
-    """Dry friction at every joint [N m]."""
+    """Return the torque of dry friction at every joint [N m]."""
     return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
 
 
 def friction_part(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
-    """The part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
+    """Return the part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
     return np.clip(rates / stick_rate, -1, 1)
 
 
 def joint_values(robot: Robot, key: str) -> Float[ndarray, "nj"]:
-    """One number a moving joint, in the order of q: ``joint_values(robot, "damping")``."""
+    """Return one number a moving joint, in the order of q: ``joint_values(robot, "damping")``."""
     return np.array([getattr(body.joint, key) for body in robot.tree.bodies[1:]])

@@ -21,10 +21,10 @@ from numpy import ndarray
 
 from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
 from footfall.errors import InputError, unknown
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew
+from footfall.spatial.gravity import GRAVITY
 
 BODY_PARAMETERS = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 JOINT_COLUMNS = ("damping", "dry_friction", "armature")
@@ -96,7 +96,7 @@ def _joint_block(
 
 
 def parameters(robot: Robot, joint_columns: Sequence[str] = ()) -> Float[ndarray, "np"]:
-    """θ in the order of the regressor's columns [kg, kg m, kg m²; N m s/rad, N m, kg m²].
+    """Return θ in the order of the regressor's columns [kg, kg m, kg m²; N m s/rad, N m, kg m²].
 
     The armature of a joint includes the inertia its rotor reflects.
     """
@@ -116,13 +116,13 @@ def parameter_names(robot: Robot, joint_columns: Sequence[str] = ()) -> list[str
 
 
 def inertia_parameters(inertia: Inertia) -> Float[ndarray, "10"]:
-    """The ten numbers of a body in the order of ``BODY_PARAMETERS``."""
+    """Return the ten numbers of a body in the order of ``BODY_PARAMETERS``."""
     m, h, J = inertia.m, inertia.h, inertia.J
     return np.stack([m, h[0], h[1], h[2], J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2]])
 
 
 def inertia_of(ten: Float[ndarray, "10"]) -> Inertia:
-    """The inverse of ``inertia_parameters``."""
+    """Return the inverse of ``inertia_parameters``."""
     xx, xy, xz, yy, yz, zz = ten[4:]
     return Inertia(ten[0], ten[1:4], np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
@@ -153,7 +153,7 @@ class BaseParameters:
         return len(self.independent)
 
     def of(self, theta: Float[ndarray, "np"]) -> Float[ndarray, "count"]:
-        """β of all parameters θ."""
+        """Return β of all parameters θ."""
         return self.combinations @ theta
 
     @property
@@ -183,7 +183,7 @@ def base_parameters(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     seed: int = 0,
 ) -> BaseParameters:
-    """The identifiable combinations of a robot's parameters, by QR over random states (Gautier 1991).
+    """Return the identifiable combinations of a robot's parameters, by QR over random states (Gautier 1991).
 
     Columns are taken base first, so that what a leg hides shows in the body that carries it. A number smaller than
     1e-8 beside the rest of its column counts as zero; one joint rate scale for all states keeps columns comparable.
@@ -225,6 +225,14 @@ def _random_state(robot: Robot, rng: np.random.Generator) -> tuple[ndarray, ndar
 
 
 __all__ = [
-    "BODY_PARAMETERS", "JOINT_COLUMNS", "BaseParameters", "base_parameters", "inertia_of", "inertia_parameters",
-    "parameter_names", "parameters", "pseudo_inertia", "regressor",
-]  # fmt: skip
+    "BODY_PARAMETERS",
+    "JOINT_COLUMNS",
+    "BaseParameters",
+    "base_parameters",
+    "inertia_of",
+    "inertia_parameters",
+    "parameter_names",
+    "parameters",
+    "pseudo_inertia",
+    "regressor",
+]

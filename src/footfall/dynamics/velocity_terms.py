@@ -26,17 +26,29 @@ from footfall.spatial import Transform, cross
 def velocity_terms(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], classical: bool = False
 ) -> Float[ndarray, "nv"]:
-    """c(q, v): generalised forces that keep the velocities v constant without gravity [N m, N]."""
+    """Return c(q, v), the Coriolis and centrifugal forces: those that keep v constant without gravity.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        classical: of the acceleration of the base's origin, not of the rate of the components of v.
+
+    Returns:
+        c [N m, N].
+    """
     X = joint_transforms(robot, q)
     wrenches, spin_torques = velocity_wrenches(robot, X, v, classical)
     return joint_space_forces(robot, X, wrenches) + spin_torques
 
 
 def velocity_wrenches(
-    robot: Robot, X: list[Transform], v: Float[ndarray, "nv"], classical: bool = False,
+    robot: Robot,
+    X: list[Transform],
+    v: Float[ndarray, "nv"],
+    classical: bool = False,
     a_0: Float[ndarray, "3"] | None = None,
-) -> tuple[list[ndarray], Float[ndarray, "nv"]]:  # fmt: skip
-    """The outward pass: (wrench that every body needs, torque that exact rotors need at their joints).
+) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
+    """Return the outward pass: (wrench that every body needs, torque that exact rotors need at their joints).
 
     a_0: the whole robot accelerates so as well, in base axes [m/s²], as eq. (24) has it for gravity.
     """
@@ -73,7 +85,7 @@ def velocity_wrenches(
 
 
 def point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-    """B = α̃ + ω̃ ω̃."""
+    """Return B = α̃ + ω̃ ω̃."""
     xx, yy, zz, xy, xz, yz = w[0] * w[0], w[1] * w[1], w[2] * w[2], w[0] * w[1], w[0] * w[2], w[1] * w[2]
     return np.array(
         [

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from footfall.rooms import room
+from nptrace.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from footfall.export.fmu import write_fmu
     from footfall.export.subjects import NAMES, Exported, exported_named, of_controller, of_step
 
-__all__, __getattr__, __dir__ = room(
+__all__, __getattr__, __dir__ = lazy_exports(
     "footfall.export",
     {"fmu": "write_fmu", "subjects": "NAMES Exported exported_named of_controller of_step"},
 )

@@ -24,28 +24,34 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import __version__, compiling
+from footfall._io.whole_file import whole_file
 from footfall.control.interface import Command, JointCommand
 from footfall.errors import FootfallError
 from footfall.export.subjects import check_traceable, stepped
 from footfall.robot.model.description import Robot
-from footfall.simulate.commanding import command_at
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Inputs, RunState, SimulationModel, tick
-from footfall.trace.face import tree
-from footfall.trace.passes.program import Program
-from footfall.trace.passes.reductions import reassociated
-from footfall.trace.targets.c_emitter import identifier
-from footfall.trace.targets.c_source import header, source
-from footfall.trace.targets.emit import tape_size
-from footfall.whole_file import whole_file
+from footfall.sim.commanding import command_at
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, RunState, SimulationModel, tick
+from nptrace.codegen.c_emitter import identifier
+from nptrace.codegen.c_source import header, source
+from nptrace.codegen.emit import tape_size
+from nptrace.frontend import tree
+from nptrace.ir.program import Program
+from nptrace.passes.reductions import reassociated
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same unit has the same bytes
-_UNITS = {"m": {"m": 1}, "rad": {"rad": 1}, "m/s": {"m": 1, "s": -1}, "rad/s": {"rad": 1, "s": -1},
-          "N": {"kg": 1, "m": 1, "s": -2}, "N.m": {"kg": 1, "m": 2, "s": -2},
-          "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1},
-          "N.m.s/rad": {"kg": 1, "m": 2, "s": -1, "rad": -1}}  # fmt: skip
+_UNITS = {
+    "m": {"m": 1},
+    "rad": {"rad": 1},
+    "m/s": {"m": 1, "s": -1},
+    "rad/s": {"rad": 1, "s": -1},
+    "N": {"kg": 1, "m": 1, "s": -2},
+    "N.m": {"kg": 1, "m": 2, "s": -2},
+    "N.m/rad": {"kg": 1, "m": 2, "s": -2, "rad": -1},
+    "N.m.s/rad": {"kg": 1, "m": 2, "s": -1, "rad": -1},
+}
 _AXES = ("x", "y", "z")
 
 
@@ -59,7 +65,7 @@ class Variable:
     place: int  # among the flat inputs, or in the flat state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Unit:
     """What goes into a ``.fmu``."""
 
@@ -135,9 +141,13 @@ def _push() -> list[tuple[str, str, float]]:
 
 
 def _unit(
-    simulation: Simulation, name: str, program: Program, state: RunState, inputs: list[tuple[str, str, float]],
+    simulation: Simulation,
+    name: str,
+    program: Program,
+    state: RunState,
+    inputs: list[tuple[str, str, float]],
     description: str,
-) -> Unit:  # fmt: skip
+) -> Unit:
     """The program as native code has it, sums in the same order, so that both agree but for the last digit."""
     leaves = tree.flatten(state)[0]
     flat = np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
@@ -145,11 +155,14 @@ def _unit(
     begins = {label: int(end) - np.size(leaf) for label, leaf, end in zip(tree.labels(state), leaves, ends)}
     seen = [(n, unit, begins[label] + k) for label, k, n, unit in _outputs(simulation.robot)]
     return Unit(
-        identifier(f"{simulation.robot.name}_{name}"), reassociated(program), flat,
-        [Variable(n, unit, start, k) for k, (n, unit, start) in enumerate(inputs)],
-        [Variable(n, unit, float(flat[place]), place) for n, unit, place in seen],
-        simulation.model.period, description,
-    )  # fmt: skip
+        name=identifier(f"{simulation.robot.name}_{name}"),
+        program=reassociated(program),
+        state=flat,
+        inputs=[Variable(n, unit, start, k) for k, (n, unit, start) in enumerate(inputs)],
+        outputs=[Variable(n, unit, float(flat[place]), place) for n, unit, place in seen],
+        period=simulation.model.period,
+        description=description,
+    )
 
 
 def _outputs(robot: Robot) -> list[tuple[str, int, str, str]]:
@@ -166,8 +179,9 @@ def _outputs(robot: Robot) -> list[tuple[str, int, str, str]]:
     out += [("motor", k, f"motor.torque.{joint}", "N.m") for k, joint in enumerate(joints)]
     out += [
         ("forces", 3 * k + j, f"foot.force.{foot.name}.{axis}", "N")
-        for k, foot in enumerate(robot.feet) for j, axis in enumerate(_AXES)
-    ]  # fmt: skip
+        for k, foot in enumerate(robot.feet)
+        for j, axis in enumerate(_AXES)
+    ]
     return out
 
 
@@ -240,13 +254,20 @@ def _model_description(unit: Unit, token: str) -> str:
         f'  <CoSimulation modelIdentifier="{unit.name}" canHandleVariableCommunicationStepSize="true"',
         '      canGetAndSetFMUState="true" canSerializeFMUState="true"',
         f'      fixedInternalStepSize="{unit.period!r}"/>',
-        "  <UnitDefinitions>", *units, "  </UnitDefinitions>",
+        "  <UnitDefinitions>",
+        *units,
+        "  </UnitDefinitions>",
         '  <LogCategories><Category name="logStatusError" description="what went wrong"/></LogCategories>',
         f'  <DefaultExperiment startTime="0" stopTime="10" stepSize="{unit.period!r}"/>',
-        "  <ModelVariables>", *lines, "  </ModelVariables>",
-        "  <ModelStructure>", *structure, "  </ModelStructure>",
-        "</fmiModelDescription>", "",
-    ]  # fmt: skip
+        "  <ModelVariables>",
+        *lines,
+        "  </ModelVariables>",
+        "  <ModelStructure>",
+        *structure,
+        "  </ModelStructure>",
+        "</fmiModelDescription>",
+        "",
+    ]
     return "\n".join(text)
 
 
@@ -258,11 +279,17 @@ def _variable(variable: Variable, reference: int, words: str) -> str:
 def _build_description(unit: Unit, sources: dict[str, str]) -> str:
     names = [f'      <SourceFile name="{name}"/>' for name in sources if name.endswith(".c")]
     text = [
-        '<?xml version="1.0" encoding="UTF-8"?>', '<fmiBuildDescription fmiVersion="3.0">',
-        f'  <BuildConfiguration modelIdentifier="{unit.name}">', '    <SourceFileSet language="C99">', *names,
-        "    </SourceFileSet>", '    <Library name="m" external="true" description="the C library\'s mathematics"/>',
-        "  </BuildConfiguration>", "</fmiBuildDescription>", "",
-    ]  # fmt: skip
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<fmiBuildDescription fmiVersion="3.0">',
+        f'  <BuildConfiguration modelIdentifier="{unit.name}">',
+        '    <SourceFileSet language="C99">',
+        *names,
+        "    </SourceFileSet>",
+        '    <Library name="m" external="true" description="the C library\'s mathematics"/>',
+        "  </BuildConfiguration>",
+        "</fmiBuildDescription>",
+        "",
+    ]
     return "\n".join(text)
 
 

@@ -16,42 +16,56 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.compare.states import random_states
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.named import NAMES as CONTROLLERS
+from footfall.dynamics.random_states import random_states
 from footfall.errors import InputError, TraceError, unknown
 from footfall.kinematics.leg_chain import foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
-from footfall.nests import Foreign, Nest
 from footfall.robot.model.description import Robot
-from footfall.simulate.block import Block
-from footfall.simulate.commanding import command_at
-from footfall.simulate.engine import check_controller, check_world
-from footfall.simulate.runfile import options_of, plan
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import Inputs, RunState, SimulationModel, physics
-from footfall.trace.face import tree
-from footfall.trace.passes.program import Program
-from footfall.trace.targets.c_source import write_c
+from footfall.sim.block import Block
+from footfall.sim.commanding import command_at
+from footfall.sim.rollouts import check_controller, check_world
+from footfall.sim.runfile import options_of, plan
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, RunState, SimulationModel, physics
+from nptrace._types import Foreign, PyTree
+from nptrace.codegen.c_source import write_c
+from nptrace.frontend import tree
+from nptrace.ir.program import Program
 
 FUNCTIONS = {
     "kinematics": (
-        "body_velocities", "center_of_mass", "feet_bias_acceleration", "feet_jacobian", "foot_positions",
+        "body_velocities",
+        "center_of_mass",
+        "feet_bias_acceleration",
+        "feet_jacobian",
+        "foot_positions",
         "foot_velocities",
     ),
     "dynamics": (
-        "articulated_body", "bias_terms", "coriolis_matrix", "forward_dynamics", "gravity_terms", "inverse_dynamics",
-        "kinetic_energy", "mass_matrix", "momentum", "momentum_matrix", "potential_energy", "velocity_terms",
+        "articulated_body",
+        "bias_terms",
+        "coriolis_matrix",
+        "forward_dynamics",
+        "gravity_terms",
+        "inverse_dynamics",
+        "kinetic_energy",
+        "mass_matrix",
+        "momentum",
+        "momentum_matrix",
+        "potential_energy",
+        "velocity_terms",
     ),
-}  # fmt: skip
+}
 LOCOMOTION = "locomotion"  # the whole-body stage of it
 PARTS = ("step", "inverse_kinematics", "contact", "state_rate", "output")
 NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
 _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Exported:
     """A traced function with names for its arrays, and samples of what it takes and gives."""
 
@@ -66,31 +80,45 @@ class Exported:
     def write(self, folder: str | Path) -> list[Path]:
         """Write ``name.h``, ``name.c`` and ``name_test.c``."""
         return write_c(
-            self.program, folder, self.name, arguments=self.arguments, outputs=self.outputs, samples=self.samples,
-            expected=self.expected, tolerance=self.tolerance,
-        )  # fmt: skip
+            self.program,
+            folder,
+            self.name,
+            arguments=self.arguments,
+            outputs=self.outputs,
+            samples=self.samples,
+            expected=self.expected,
+            tolerance=self.tolerance,
+        )
 
 
 def exported(
-    name: str, function: Callable[..., Nest], constant: Foreign, rows: Sequence[Sequence[Nest]], names: Sequence[str],
-    result: str = "result", tolerance: float = 1e-12,
-) -> Exported:  # fmt: skip
+    name: str,
+    function: Callable[..., PyTree],
+    constant: Foreign,
+    rows: Sequence[Sequence[PyTree]],
+    names: Sequence[str],
+    result: str = "result",
+    tolerance: float = 1e-12,
+) -> Exported:
     """Trace a function of a constant and nests; ``rows`` are arguments for its samples, ``names`` what they are."""
     program = compiling.program(function, constant, *rows[0])
     answers = [function(constant, *row) for row in rows]
     return Exported(
-        name, program,
-        [field for argument, key in zip(rows[0], names) for field in _fields(argument, key)],
-        _fields(answers[0], result),
-        np.array([_flat(row) for row in rows]), np.array([_flat(answer) for answer in answers]), tolerance,
-    )  # fmt: skip
+        name=name,
+        program=program,
+        arguments=[field for argument, key in zip(rows[0], names) for field in _fields(argument, key)],
+        outputs=_fields(answers[0], result),
+        samples=np.array([_flat(row) for row in rows]),
+        expected=np.array([_flat(answer) for answer in answers]),
+        tolerance=tolerance,
+    )
 
 
-def _fields(nest: Nest, name: str) -> list[tuple[str, tuple[int, ...]]]:
+def _fields(nest: PyTree, name: str) -> list[tuple[str, tuple[int, ...]]]:
     return list(zip(tree.labels(nest, name), (np.shape(leaf) for leaf in tree.flatten(nest)[0])))
 
 
-def _flat(nest: Nest) -> ndarray:
+def _flat(nest: PyTree) -> ndarray:
     leaves = tree.flatten(list(nest) if isinstance(nest, Sequence) else nest)[0]
     return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves)])
 
@@ -98,9 +126,9 @@ def _flat(nest: Nest) -> ndarray:
 # -- by name -----------------------------------------------------------------------------------------------------------
 def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
     """What ``footfall export ROBOT NAME`` writes; ``options`` are those of a run, such as a gait or a speed."""
-    for room, names in FUNCTIONS.items():
+    for package, names in FUNCTIONS.items():
         if name in names:
-            return _of_function(robot, room, name)
+            return _of_function(robot, package, name)
     if name == "inverse_kinematics":
         return _of_inverse(robot)
     if name in ("contact", "state_rate", "output"):
@@ -117,8 +145,8 @@ def simulation_named(robot: Robot, name: str, **options: Any) -> Simulation:
     return plan(robot, options_of({"robot": robot.name, "controller": controller, **options})).simulation
 
 
-def _of_function(robot: Robot, room: str, name: str) -> Exported:
-    function = getattr(import_module(f"footfall.{room}"), name)
+def _of_function(robot: Robot, package: str, name: str) -> Exported:
+    function = getattr(import_module(f"footfall.{package}"), name)
     signature = compiling.compile(function, robot, target="interpret", cache=False).signature
     states = random_states(robot, 4)
     rows = [
@@ -151,7 +179,7 @@ def _of_inverse(robot: Robot) -> Exported:
 
 def _of_block(robot: Robot, name: str) -> Exported:
     """The contact law, x' = f(x, u) and y = g(x, u), feet pressed into the ground by as much as a millimetre."""
-    block, rng = Block(robot, coordinates="quaternion"), np.random.default_rng(0)
+    block, rng = Block(robot=robot, coordinates="quaternion"), np.random.default_rng(0)
     q, v = robot.state("stand" if "stand" in robot.poses else None)
     states = []
     for depth in (-0.1, 5e-4, 1e-3):
@@ -189,29 +217,34 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period
     asked = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
-    rows = [
-        (float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)
-    ]  # fmt: skip
+    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)]
     return exported(
-        f"{name}_controller", controlled, simulation.model, rows, ["time", "q", "v", "forces", "command", "memory"],
-        "", 1e-9,
-    )  # fmt: skip
+        f"{name}_controller",
+        controlled,
+        simulation.model,
+        rows,
+        ["time", "q", "v", "forces", "command", "memory"],
+        "",
+        1e-9,
+    )
 
 
 def controlled(
-    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: Nest
-) -> dict[str, Nest]:
+    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: PyTree
+) -> dict[str, PyTree]:
     """One tick of the controller."""
     robot = model.world.robot
-    sensed = Sensed(q, v, forces, gravity=model.world.gravity)
-    answer, after = model.acting(time, robot, sensed, Command(*command), memory)
+    sensed = Sensed(q=q, v=v, forces=forces, gravity=model.world.gravity)
+    answer, after = model.acting(
+        time, robot, sensed, Command(**dict(zip(Command.__dataclass_fields__, command))), memory
+    )
     return {"joint": answer.spread(robot.nj), "memory_after": after}
 
 
 def check_traceable(simulation: Simulation) -> None:
     """Refuse a controller that cannot be traced: only what is compiled here can be compiled elsewhere."""
     acting = simulation.model.acting
-    if not acting.traceable:
+    if not acting.info.traceable:
         raise InputError(
             f"controller {acting.name} runs in Python between compiled steps and cannot be exported: one in plain NumPy"
             " without hidden state can, such as pd, gravity, computed_torque or impedance"

@@ -3,8 +3,9 @@
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
 from footfall.gait.named_plans import named_plan
-from footfall.gait.networks import Beat, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
-from footfall.gait.oscillators import Hopf, Kuramoto, PolarHopf, touchdown_reset
+from footfall.gait.oscillators.networks import Beat, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
+from footfall.gait.oscillators.phase_equations import Hopf, Kuramoto, PolarHopf, touchdown_reset
+from footfall.gait.oscillators.rulkov import Rulkov
 from footfall.gait.pattern import (
     LEGS,
     PATTERNS,
@@ -25,7 +26,6 @@ from footfall.gait.pattern import (
     walk,
 )
 from footfall.gait.planner import Posture, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
-from footfall.gait.rulkov import Rulkov
 from footfall.gait.stability import (
     capture_point,
     center_of_pressure,
@@ -98,7 +98,7 @@ __all__ = [
     "wide_stability_margin",
     "yaw_swing",
     "zero_moment_point",
-]  # fmt: skip
+]
 
 
 def __dir__() -> list[str]:

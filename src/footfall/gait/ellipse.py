@@ -17,10 +17,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import is_number
+from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
-from footfall.nests import Scalar
-from footfall.numeric import select
+from nptrace import select
+from nptrace._types import Scalar
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
     A way too short for the top speed is a triangle, with ``ramp`` 1/2.
     """
     for what, value in (("distance", distance), ("speed", speed), ("acceleration", acceleration)):
-        if not is_number(value) or value <= 0:
-            raise InputError(f"the {what} of a trapezoidal transition must be positive, got {value!r}")
+        positive_number(value, f"the {what} of a trapezoidal transition")
     if speed * speed >= distance * acceleration:
         return Trapezoid(0.5), 2.0 * math.sqrt(distance / acceleration)
     ramp_time = speed / acceleration
@@ -90,11 +89,9 @@ class Ellipse:
     profile: Trapezoid = Trapezoid()
 
     def __post_init__(self) -> None:
-        for key in ("half_step", "half_side", "height"):
-            if not is_number(getattr(self, key)):
-                raise InputError(f"{key} of an elliptic swing must be a finite number, got {getattr(self, key)!r}")
-        if self.height < 0:
-            raise InputError(f"height of an elliptic swing must be 0 or more, got {self.height}")
+        for key in ("half_step", "half_side"):
+            finite_number(getattr(self, key), f"{key} of an elliptic swing")
+        number_from_zero(self.height, "height of an elliptic swing")
 
     @staticmethod
     def turning(

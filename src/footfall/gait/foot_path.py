@@ -11,8 +11,8 @@ from numpy import ndarray
 
 from footfall.gait import stance, swing
 from footfall.gait.pattern import Gait
-from footfall.nests import Scalar
-from footfall.numeric import select, smoothstep
+from nptrace import select, smoothstep
+from nptrace._types import Scalar
 
 
 def foot_offset(

@@ -29,7 +29,10 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
             begin = math.nan
         if not colon or not math.isfinite(begin) or begin <= last:
             raise InputError(f"a plan is a name and later ones with their times, 'walk; 3: trot; 6: yaw', got {text!r}")
-        plan, last = Takeover(plan, _one(robot, name.strip(), speed, max(duration - begin, 0.0)), begin), begin
+        plan, last = (
+            Takeover(first=plan, second=_one(robot, name.strip(), speed, max(duration - begin, 0.0)), when=begin),
+            begin,
+        )
     return plan
 
 
@@ -43,9 +46,11 @@ def _one(robot: Robot, name: str, speed: float | None, duration: float) -> WalkP
     height = Footprint.of(robot).height
     swing = _SWING * math.sqrt(height)
     options = {
-        "swing_time": swing, "height": _HEIGHT * height, "rest": _REST * swing,
+        "swing_time": swing,
+        "height": _HEIGHT * height,
+        "rest": _REST * swing,
         "sway": _SWAY * height if name == "walk" else 0.0,
-    }  # fmt: skip
+    }
     made = plan_walk(robot, name, 0.0, cycles=4, **options)
     cycles = max(2, math.floor((duration - 2.0 * made.rest) / made.gait.period))
     step = _STEP * height if speed is None else speed * made.gait.period

@@ -19,7 +19,7 @@ from numpy import ndarray
 
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
-from footfall.nests import Given
+from nptrace._types import Given
 
 LEGS = ("LF", "RF", "LH", "RH")
 
@@ -49,7 +49,7 @@ PATTERNS: Mapping[str, Pattern] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gait:
     """A pattern and the shape of its strides. SI units; constants of a simulation.
 
@@ -147,7 +147,7 @@ def named(name: str, **changes: Any) -> Gait:
     if name not in PATTERNS:
         raise unknown("gait", name, PATTERNS, "choose from")
     pattern = PATTERNS[name]
-    return Gait(name, pattern.delays, pattern.duty, pattern.period).replace(**changes)
+    return Gait(name=name, delays=pattern.delays, duty=pattern.duty, period=pattern.period).replace(**changes)
 
 
 def walk(**changes: Any) -> Gait:

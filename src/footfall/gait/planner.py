@@ -27,22 +27,22 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import is_number, positive_number
+from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
 from footfall.gait.ellipse import Trapezoid, swing_between
 from footfall.gait.pattern import LEGS, PATTERNS, Gait
 from footfall.gait.pattern import named as gait_named
 from footfall.kinematics.forward import center_of_mass, foot_positions
-from footfall.nests import Scalar
-from footfall.numeric import lookup, select, smoothstep
 from footfall.robot.model.description import Robot
+from nptrace import lookup, select, smoothstep
+from nptrace._types import Scalar
 
 LIMITS = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
 EVEN = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlannedPose:
     """A plan at one instant, in the world: the body's origin [m], its yaw, pitch, roll [rad], the feet's centres [m].
 
     ``load``: how much of its load each foot should carry: 1 standing, 0 in the air, between them while it changes.
@@ -60,7 +60,7 @@ class Plan(Protocol):
     @property
     def duration(self) -> float: ...
 
-    def at(self, t: Scalar) -> Placed: ...
+    def at(self, t: Scalar) -> PlannedPose: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Footprint:
 
 
 # -- walking and trotting ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class WalkPlan:
     """Cycles of a gait from standing to standing. Every foot steps once a cycle.
 
@@ -123,11 +123,9 @@ class WalkPlan:
         if not isinstance(self.gait, Gait):
             raise InputError(f"a plan needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         for key in ("step", "side", "turn", "height", "sway", "rest"):
-            if not is_number(getattr(self, key)):
-                raise InputError(f"{key} of a plan must be a finite number, got {getattr(self, key)!r}")
+            finite_number(getattr(self, key), f"{key} of a plan")
         for key in ("height", "rest"):
-            if getattr(self, key) < 0:
-                raise InputError(f"{key} of a plan must be 0 or more, got {getattr(self, key)}")
+            number_from_zero(getattr(self, key), f"{key} of a plan")
         if self.sway and not self.rest:
             raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
         if not is_number(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
@@ -153,7 +151,7 @@ class WalkPlan:
         """Of the body along its path [m]."""
         return math.hypot(self.step, self.side) * self._travel
 
-    def at(self, t: Scalar) -> Placed:
+    def at(self, t: Scalar) -> PlannedPose:
         """Body and feet at time t [s]; traced as it stands."""
         cycle = (t - self.rest) / self.gait.period
         x, y, yaw = self._body(cycle)
@@ -163,7 +161,7 @@ class WalkPlan:
             foot, carried = self._foot(k, cycle)
             feet.append(foot)
             load.append(carried)
-        return Placed(
+        return PlannedPose(
             np.stack([x, y, heights[0]]), np.stack([yaw, heights[1], heights[1]]), np.stack(feet), np.stack(load)
         )
 
@@ -259,9 +257,15 @@ class WalkPlan:
 
 
 def plan_walk(
-    robot: Robot, gait: str | Gait = "walk", step: float = 0.1, *, swing_time: float = 0.4, duty: float | None = None,
-    base_height: float | None = None, **options: Any,
-) -> WalkPlan:  # fmt: skip
+    robot: Robot,
+    gait: str | Gait = "walk",
+    step: float = 0.1,
+    *,
+    swing_time: float = 0.4,
+    duty: float | None = None,
+    base_height: float | None = None,
+    **options: Any,
+) -> WalkPlan:
     """A plan of a robot from standing to standing: ``options`` are those of WalkPlan.
 
     Given a gait's name, its cycle is as long as ``swing_time`` [s] asks. A walk's duty is 0.8 unless given: with 3/4 a
@@ -272,7 +276,7 @@ def plan_walk(
         made = gait_named(gait)
         share = duty if duty is not None else 0.8 if gait == "walk" else PATTERNS[gait].duty
         gait = made.replace(duty=share).replace(period=swing_time / (1.0 - share))
-    return WalkPlan(Footprint.of(robot, base_height), gait, step, **options)
+    return WalkPlan(footprint=Footprint.of(robot, base_height), gait=gait, step=step, **options)
 
 
 def _first_lift(delay: float, duty: float) -> float:
@@ -282,7 +286,7 @@ def _first_lift(delay: float, duty: float) -> float:
 
 
 # -- standing ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Posture:
     """Of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
 
@@ -301,14 +305,14 @@ class Posture:
     @staticmethod
     def degrees(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> Posture:
         """A turned body, angles in degrees."""
-        return Posture(math.radians(roll), math.radians(pitch), math.radians(yaw))
+        return Posture(roll=math.radians(roll), pitch=math.radians(pitch), yaw=math.radians(yaw))
 
     def values(self) -> tuple[float, ...]:
         """x, y, z [m], yaw, pitch, roll [rad]."""
         return (self.forward, self.left, self.up, self.yaw, self.pitch, self.roll)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
     """Postures one after the other, each reached at trapezoidal speed in ``move`` seconds and held for ``hold``.
 
@@ -327,15 +331,14 @@ class PosturePlan:
         if not self.postures or not all(isinstance(p, Posture) for p in self.postures):
             raise InputError("a posture plan needs one Posture or more")
         positive_number(self.move, "move of a posture plan")
-        if not is_number(self.hold) or self.hold < 0:
-            raise InputError(f"hold of a posture plan must be 0 or more, got {self.hold!r}")
+        number_from_zero(self.hold, "hold of a posture plan")
 
     @property
     def duration(self) -> float:
         """[s]"""
         return self.hold + (len(self.postures) - 1) * (self.move + self.hold)
 
-    def at(self, t: Scalar) -> Placed:
+    def at(self, t: Scalar) -> PlannedPose:
         """Body and feet at time t [s]; traced as it stands."""
         first = self.postures[0].values()
         values = [value + 0.0 * t for value in first]
@@ -350,7 +353,7 @@ class PosturePlan:
         places = self.footprint.standing() if self.feet is None else self.feet
         feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in places]
         loads = [1.0 + 0.0 * t] * len(LEGS)
-        return Placed(
+        return PlannedPose(
             np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]), np.stack(feet), np.stack(loads)
         )
 
@@ -362,10 +365,10 @@ class PosturePlan:
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:
     """Figure 12: roll ±5, pitch ±10, yaw ±20 degrees in turn, from and back to level. ``share`` of those angles."""
     turned = [Posture.degrees(**{key: sign * share * most}) for key, most in LIMITS.items() for sign in (1, -1)]
-    return PosturePlan(Footprint.of(robot), (Posture(), *turned, Posture()), move, hold)
+    return PosturePlan(footprint=Footprint.of(robot), postures=(Posture(), *turned, Posture()), move=move, hold=hold)
 
 
 def yaw_swing(robot: Robot, degrees: float = 15.0, move: float = 0.9, hold: float = 0.5) -> PosturePlan:
     """Figure 13: level, to -15 degrees, and to +15 in 0.9 s."""
     ends = (Posture(), Posture.degrees(yaw=-degrees), Posture.degrees(yaw=degrees), Posture())
-    return PosturePlan(Footprint.of(robot), ends, move, hold)
+    return PosturePlan(footprint=Footprint.of(robot), postures=ends, move=move, hold=hold)

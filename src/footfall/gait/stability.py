@@ -18,8 +18,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.gravity import STANDARD
-from footfall.nests import Scalar
+from footfall.spatial.gravity import STANDARD
+from nptrace._types import Scalar
 
 
 # -- polygons ----------------------------------------------------------------------------------------------------------
@@ -78,9 +78,12 @@ def wide_stability_margin(feet: Float[ndarray, "n 3"], center: Float[ndarray, "3
 
 
 def energy_margin(
-    feet: Float[ndarray, "n 3"], contact: Sequence[Scalar], center: Float[ndarray, "3"], mass: float,
+    feet: Float[ndarray, "n 3"],
+    contact: Sequence[Scalar],
+    center: Float[ndarray, "3"],
+    mass: float,
     gravity: float = STANDARD,
-) -> float:  # fmt: skip
+) -> float:
     """Least energy that tips the robot over a side of its support polygon [J]: Messuri and Klein 1985.
 
     The centre of mass turns about the side, at the distance r from it; it must rise from its height h over that side
@@ -116,13 +119,16 @@ def center_of_pressure(points: Float[ndarray, "n 3"], forces: Float[ndarray, "n 
 
 
 def zero_moment_point(
-    center: Float[ndarray, "3"], acceleration: Float[ndarray, "3"], momentum_rate: Float[ndarray, "3"] | None = None,
-    mass: float = 1.0, gravity: float = STANDARD,
-) -> Float[ndarray, "2"]:  # fmt: skip
+    center: Float[ndarray, "3"],
+    acceleration: Float[ndarray, "3"],
+    momentum_rate: Float[ndarray, "3"] | None = None,
+    mass: float = 1.0,
+    gravity: float = STANDARD,
+) -> Float[ndarray, "2"]:
     """Where on the ground z = 0 gravity and inertia make no horizontal moment [m].
 
-    x = c_x - (c_z c̈_x + L̇_y / m) / (c̈_z + g),  y = c_y - (c_z c̈_y - L̇_x / m) / (c̈_z + g); ``momentum_rate`` is L̇ about
-    the centre of mass [N m]. In flight (c̈_z = -g) there is none: NaN.
+    x = c_x - (c_z c̈_x + L̇_y / m) / (c̈_z + g),  y = c_y - (c_z c̈_y - L̇_x / m) / (c̈_z + g); ``momentum_rate`` is L̇
+    about the centre of mass [N m]. In flight (c̈_z = -g) there is none: NaN.
     """
     L = np.zeros(3) if momentum_rate is None else np.asarray(momentum_rate)
     lift = acceleration[2] + gravity

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 

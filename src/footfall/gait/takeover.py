@@ -18,9 +18,9 @@ from numpy import ndarray
 from footfall.checks import is_number
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Placed, Plan, PosturePlan, WalkPlan
-from footfall.nests import Given, Scalar
-from footfall.numeric import select, smoothstep
+from footfall.gait.planner import Plan, PlannedPose, PosturePlan, WalkPlan
+from nptrace import select, smoothstep
+from nptrace._types import Given, Scalar
 
 _STEP = 1e-6  # [s] over which the old plan's velocity is taken
 _LOOK = 1e-3  # [s] between looks for a landing
@@ -39,7 +39,7 @@ class Anchored:
     def duration(self) -> float:
         return self.begin + self.plan.duration
 
-    def at(self, t: Scalar) -> Placed:
+    def at(self, t: Scalar) -> PlannedPose:
         placed, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
         c, s = math.cos(yaw), math.sin(yaw)
 
@@ -48,13 +48,13 @@ class Anchored:
 
         feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
         euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
-        return Placed(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
+        return PlannedPose(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         return _standing(self.plan, t - self.begin)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Takeover:
     """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
     ``first``, since feet in the air land in it."""
@@ -96,7 +96,7 @@ class Takeover:
         """[s]"""
         return self.when + self.second.duration
 
-    def at(self, t: Scalar) -> Placed:
+    def at(self, t: Scalar) -> PlannedPose:
         """Body and feet at time t [s]; traced as it stands."""
         old, new, since = self.first.at(np.minimum(t, self.when)), self._anchored(t - self.when), t - self.when
         s = np.clip(since / self._pause, 0.0, 1.0)
@@ -113,7 +113,9 @@ class Takeover:
             before = old.load[k] if lands == self.when else 0.0
             later = np.minimum(before + (1.0 - before) * taken, new.load[k])
             load.append(select(since < 0.0, old.load[k], later))
-        return Placed(np.stack(position), np.stack(euler), np.stack([np.stack(foot) for foot in feet]), np.stack(load))
+        return PlannedPose(
+            np.stack(position), np.stack(euler), np.stack([np.stack(foot) for foot in feet]), np.stack(load)
+        )
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         """Which feet stand at time t: 1 or 0."""
@@ -147,7 +149,7 @@ class Takeover:
             low, high = (middle, high) if swings(middle) else (low, middle)
         return high
 
-    def _anchored(self, t: Scalar) -> Placed:
+    def _anchored(self, t: Scalar) -> PlannedPose:
         """The new plan in the world, by its own time."""
         return Anchored(self._moved, self._anchor, 0.0).at(t)
 
@@ -168,7 +170,7 @@ def taken_over(plan: Plan, new: Plan, when: float) -> Takeover:
     """``new`` taken over from ``plan`` at a time [s]; of takeovers that are past only the last plan is kept."""
     if isinstance(plan, Takeover) and when >= plan.when + plan._pause:
         plan = plan.settled
-    return Takeover(plan, new, when)  # type: ignore[arg-type]  # which it checks itself
+    return Takeover(first=plan, second=new, when=when)  # type: ignore[arg-type]  # which it checks itself
 
 
 def _standing(plan: Given, t: Scalar) -> Float[ndarray, "4"]:

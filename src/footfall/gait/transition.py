@@ -14,11 +14,11 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gait import stance, swing
-from footfall.gait.networks import Beat
-from footfall.gait.oscillators import Kuramoto
+from footfall.gait.oscillators.networks import Beat
+from footfall.gait.oscillators.phase_equations import Kuramoto
 from footfall.gait.pattern import Gait
-from footfall.nests import Scalar
-from footfall.numeric import select, smoothstep
+from nptrace import select, smoothstep
+from nptrace._types import Scalar
 
 
 @dataclass(frozen=True)

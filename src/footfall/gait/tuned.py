@@ -17,11 +17,11 @@ from typing import Any
 
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, named
-from footfall.gravity import STANDARD, weight_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import STANDARD, weight_of
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Tuned:
     speed: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Entry:
     half_stride: float
     height: float
@@ -53,30 +53,172 @@ _BEHIND, _FRONT, _INWARD = (1, 1, 1, 1), (-1, -1, -1, -1), (1, 1, -1, -1)
 _TABLE: Mapping[str, Mapping[str, Mapping[str, _Entry]]] = {
     "mini_cheetah": {
         "trot": {
-            "A": _Entry(0.05, 0.05, 0.5, 0.5, 0.28, 0.002, 40.0, 1.0, {_BEHIND: 0.244}, 1.0),
-            "B": _Entry(0.03, 0.045, 0.38, 0.56, 0.27, 0.002, 40.0, 1.0, {_FRONT: 0.286}, 1.0),
-            "C": _Entry(0.04, 0.075, 0.46, 0.54, 0.27, 0.010, 40.0, 1.0, {_BEHIND: 0.230}, 1.0),
-            "D": _Entry(0.045, 0.04, 0.30, 0.53, 0.30, 0.003, 40.0, 1.0, {_FRONT: 0.632}, 1.0),
-            "E": _Entry(0.055, 0.07, 0.45, 0.64, 0.31, 0.012, 40.0, 1.0, {_INWARD: 0.402}, 1.0),
+            "A": _Entry(
+                half_stride=0.05,
+                height=0.05,
+                period=0.5,
+                duty=0.5,
+                hip_height=0.28,
+                depth=0.002,
+                kp=40.0,
+                kd=1.0,
+                speeds={_BEHIND: 0.244},
+                ramp=1.0,
+            ),
+            "B": _Entry(
+                half_stride=0.03,
+                height=0.045,
+                period=0.38,
+                duty=0.56,
+                hip_height=0.27,
+                depth=0.002,
+                kp=40.0,
+                kd=1.0,
+                speeds={_FRONT: 0.286},
+                ramp=1.0,
+            ),
+            "C": _Entry(
+                half_stride=0.04,
+                height=0.075,
+                period=0.46,
+                duty=0.54,
+                hip_height=0.27,
+                depth=0.010,
+                kp=40.0,
+                kd=1.0,
+                speeds={_BEHIND: 0.230},
+                ramp=1.0,
+            ),
+            "D": _Entry(
+                half_stride=0.045,
+                height=0.04,
+                period=0.30,
+                duty=0.53,
+                hip_height=0.30,
+                depth=0.003,
+                kp=40.0,
+                kd=1.0,
+                speeds={_FRONT: 0.632},
+                ramp=1.0,
+            ),
+            "E": _Entry(
+                half_stride=0.055,
+                height=0.07,
+                period=0.45,
+                duty=0.64,
+                hip_height=0.31,
+                depth=0.012,
+                kp=40.0,
+                kd=1.0,
+                speeds={_INWARD: 0.402},
+                ramp=1.0,
+            ),
         },
-        "walk": {"A": _Entry(0.04, 0.045, 0.80, 0.84, 0.28, 0.005, 60.0, 1.5, {_FRONT: 0.131})},  # tuned in footfall
+        "walk": {
+            "A": _Entry(
+                half_stride=0.04,
+                height=0.045,
+                period=0.80,
+                duty=0.84,
+                hip_height=0.28,
+                depth=0.005,
+                kp=60.0,
+                kd=1.5,
+                speeds={_FRONT: 0.131},
+            )
+        },  # tuned in footfall
     },
     "xiling": {
-        "trot": {"A": _Entry(0.09, 0.09, 0.55, 0.58, 0.50, 0.005, 400.0, 14.0, {_FRONT: 0.69, _BEHIND: 0.44})},
-        "walk": {"A": _Entry(0.075, 0.06, 1.1, 0.85, 0.51, 0.005, 600.0, 18.0, {_FRONT: 0.22})},
+        "trot": {
+            "A": _Entry(
+                half_stride=0.09,
+                height=0.09,
+                period=0.55,
+                duty=0.58,
+                hip_height=0.50,
+                depth=0.005,
+                kp=400.0,
+                kd=14.0,
+                speeds={_FRONT: 0.69, _BEHIND: 0.44},
+            )
+        },
+        "walk": {
+            "A": _Entry(
+                half_stride=0.075,
+                height=0.06,
+                period=1.1,
+                duty=0.85,
+                hip_height=0.51,
+                depth=0.005,
+                kp=600.0,
+                kd=18.0,
+                speeds={_FRONT: 0.22},
+            )
+        },
     },
     "spined": {
-        "trot": {"A": _Entry(0.085, 0.06, 0.45, 0.65, 0.45, 0.010, 450.0, 13.0, {_FRONT: 0.66, _BEHIND: 0.55})},
-        "walk": {"A": _Entry(0.055, 0.06, 0.84, 0.84, 0.47, 0.005, 350.0, 9.0, {_FRONT: 0.21})},
+        "trot": {
+            "A": _Entry(
+                half_stride=0.085,
+                height=0.06,
+                period=0.45,
+                duty=0.65,
+                hip_height=0.45,
+                depth=0.010,
+                kp=450.0,
+                kd=13.0,
+                speeds={_FRONT: 0.66, _BEHIND: 0.55},
+            )
+        },
+        "walk": {
+            "A": _Entry(
+                half_stride=0.055,
+                height=0.06,
+                period=0.84,
+                duty=0.84,
+                hip_height=0.47,
+                depth=0.005,
+                kp=350.0,
+                kd=9.0,
+                speeds={_FRONT: 0.21},
+            )
+        },
     },
     "dynakat": {
-        "trot": {"A": _Entry(0.02, 0.028, 0.30, 0.60, 0.18, 0.003, 12.0, 0.24, {_BEHIND: 0.245}, 1.0)},
-        "walk": {"A": _Entry(0.03, 0.035, 0.93, 0.85, 0.18, 0.002, 14.0, 0.3, {_FRONT: 0.06}, 1.0, -0.2)},
+        "trot": {
+            "A": _Entry(
+                half_stride=0.02,
+                height=0.028,
+                period=0.30,
+                duty=0.60,
+                hip_height=0.18,
+                depth=0.003,
+                kp=12.0,
+                kd=0.24,
+                speeds={_BEHIND: 0.245},
+                ramp=1.0,
+            )
+        },
+        "walk": {
+            "A": _Entry(
+                half_stride=0.03,
+                height=0.035,
+                period=0.93,
+                duty=0.85,
+                hip_height=0.18,
+                depth=0.002,
+                kp=14.0,
+                kd=0.3,
+                speeds={_FRONT: 0.06},
+                ramp=1.0,
+                foot_pitch=-0.2,
+            )
+        },
     },
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Similar:
     """A gait in the units of a robot: hip height H, weight w, time sqrt(H / g)."""
 
@@ -90,8 +232,10 @@ class _Similar:
 
 
 _SIMILAR = {
-    "walk": _Similar(0.14, 0.14, 4.8, 0.84, 0.012, 2.7, 0.37),
-    None: _Similar(0.15, 0.17, 2.4, 0.58, 0.010, 2.2, 0.30),  # any other, with its own duty and period but for a trot
+    "walk": _Similar(half_stride=0.14, height=0.14, period=4.8, duty=0.84, depth=0.012, kp=2.7, kd=0.37),
+    None: _Similar(
+        half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
+    ),  # any other, with its own duty and period but for a trot
 }
 _MOST_OFF = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
 
@@ -110,7 +254,7 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
         beat["period"] *= quick
     made = named(
         gait, stride=2.0 * quick * like.half_stride * H, height=like.height * H, depth=like.depth * H, ramp=1.5, **beat
-    )  # fmt: skip
+    )
     kp, kd = like.kp * weight * H, like.kd * weight * H * unit
     own = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
     damping = sum(own) / len(own)  # is there already: the gain makes up the rest, or the spring grows with it
@@ -161,9 +305,17 @@ def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **chang
     if isinstance(robot, Robot):
         knees = next((k for k in (*entry.speeds, _BEHIND, _FRONT) if _fits(robot, k)), knees)
     made = named(
-        gait, period=entry.period, duty=entry.duty, stride=2.0 * entry.half_stride, height=entry.height,
-        hip_height=entry.hip_height, depth=entry.depth, ramp=entry.ramp, knees=knees, foot_pitch=entry.foot_pitch,
-    )  # fmt: skip
+        gait,
+        period=entry.period,
+        duty=entry.duty,
+        stride=2.0 * entry.half_stride,
+        height=entry.height,
+        hip_height=entry.hip_height,
+        depth=entry.depth,
+        ramp=entry.ramp,
+        knees=knees,
+        foot_pitch=entry.foot_pitch,
+    )
     return Tuned(made.replace(**changes), entry.kp, entry.kd, entry.speeds.get(knees))
 
 

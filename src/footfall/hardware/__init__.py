@@ -1,23 +1,29 @@
-"""Between a controller and a robot: sensors, motors, the emergency stop; connections to robots elsewhere."""
+"""Robots elsewhere: the connection that a controller drives, loops and limits of driving, protocols by name."""
 
 from typing import TYPE_CHECKING
 
-from footfall.rooms import room
+from nptrace.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from footfall.hardware.emergency_stop import EmergencyStop
-    from footfall.hardware.motor_model import MotorModel, ThroughMotors
-    from footfall.hardware.motors import overheating
-    from footfall.hardware.sensor_faults import Fault
-    from footfall.hardware.sensors import Reading, Sensor, Sensors
+    from footfall.hardware.connection import Connection, RobotState
+    from footfall.hardware.drive import Driver
+    from footfall.hardware.limits import SafetyLimits
+    from footfall.hardware.pipe import PipeConnection, ProcessController
+    from footfall.hardware.protocol import RobotProtocol, protocol_named
+    from footfall.hardware.replay import Replay
+    from footfall.hardware.shared_memory import SharedConnection, SharedRobot
+    from footfall.hardware.simulated import SimulatedRobot
 
-__all__, __getattr__, __dir__ = room(
+__all__, __getattr__, __dir__ = lazy_exports(
     "footfall.hardware",
     {
-        "emergency_stop": "EmergencyStop",
-        "motor_model": "MotorModel ThroughMotors",
-        "motors": "overheating",
-        "sensor_faults": "Fault",
-        "sensors": "Reading Sensor Sensors",
+        "connection": "Connection RobotState",
+        "drive": "Driver",
+        "limits": "SafetyLimits",
+        "pipe": "PipeConnection ProcessController",
+        "protocol": "RobotProtocol protocol_named",
+        "replay": "Replay",
+        "shared_memory": "SharedConnection SharedRobot",
+        "simulated": "SimulatedRobot",
     },
 )

@@ -6,16 +6,19 @@ that it made late: they are counted as skipped, and time goes on from the presen
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from footfall.checks import checked_number
-from footfall.nests import Json
+from nptrace._types import Json
 
 LATE = 4e-3  # [s] beyond which a tick counts as late
 _ROOM = 1 << 20  # lateness of the last so many ticks is kept: half an hour at 500 Hz
@@ -41,7 +44,7 @@ class Clock(Protocol):
         ...
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RealTime:
     """A clock of the wall. ``read`` [s] and ``sleep`` may be replaced, by tests that move time by hand."""
 
@@ -93,12 +96,35 @@ class RealTime:
         late = np.array(self._late) if self._late else np.zeros(1)
         half, too_late = max(1, len(late) // 2), int((late > limit).sum())
         return {
-            "ticks": self.ticks, "rate": 1.0 / self.period, "skipped": self.skipped,
-            "overruns": int((late > self.period).sum()), "late": too_late,
-            "late_share": (too_late + self.skipped) / max(1, self.ticks + self.skipped), "limit": limit,
+            "ticks": self.ticks,
+            "rate": 1.0 / self.period,
+            "skipped": self.skipped,
+            "overruns": int((late > self.period).sum()),
+            "late": too_late,
+            "late_share": (too_late + self.skipped) / max(1, self.ticks + self.skipped),
+            "limit": limit,
             "jitter": {f"p{p:g}": float(np.percentile(late, p)) for p in (50, 90, 99, 99.9, 100)},
             "median_halves": [float(np.median(late[:half])), float(np.median(late[-half:]))],
-        }  # fmt: skip
+        }
 
 
-__all__ = ["LATE", "Clock", "RealTime"]
+_SWITCH = 5e-4  # [s] after which a thread hands over the interpreter to the loop
+_LEVEL = 10  # of 99: above everything ordinary, below what the kernel needs
+
+
+def raise_priority() -> str:
+    """Ask for real-time priority of all threads of this process, and return in words whether it was given.
+
+    Threads that are started later have it too: an ordinary one that is put aside while it holds the interpreter's lock
+    would make the loop wait with it.
+    """
+    sys.setswitchinterval(_SWITCH)
+    try:
+        for thread in Path("/proc/self/task").iterdir():
+            os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(_LEVEL))
+        return "real-time priority"
+    except (AttributeError, OSError):  # no such thing here, or not allowed
+        return "no real-time priority: the system does not allow it"
+
+
+__all__ = ["LATE", "Clock", "RealTime", "raise_priority"]

@@ -1,4 +1,4 @@
-"""The seam between a controller and a robot that is somewhere else: read its state, write a command, keep time.
+"""The interface between a controller and a robot that is somewhere else: read its state, write a command, keep time.
 
 A ``Connection`` is what a controller's program holds in its hand. It is the same for a simulation, a robot on DDS, a
 recording that is played again, and another process behind a pipe or shared memory.
@@ -15,13 +15,13 @@ from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand, Sensed
 from footfall.control.stand_gains import DAMPING, held_weight
-from footfall.gravity import GRAVITY, Gravity
 from footfall.hardware.clock import Clock
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RobotState:
     """What a robot says of itself, joints and feet in footfall's order. It does not know where it is.
 
@@ -49,7 +49,7 @@ class RobotState:
         felt = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
         q = np.concatenate([np.zeros(3), self.attitude, self.position])
         v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
-        return Sensed(q, v, felt @ R_WB.T, self.imu, felt, gravity)
+        return Sensed(q=q, v=v, forces=felt @ R_WB.T, imu=self.imu, foot_force=felt, gravity=gravity)
 
 
 @runtime_checkable

@@ -18,8 +18,8 @@ from footfall.control.posture import standing_joints
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.connection import Connection, RobotState, Watchdog, damping
 from footfall.hardware.glide import Glide, glide, lying_joints
-from footfall.hardware.limits import Limits, is_finite
-from footfall.nests import Json
+from footfall.hardware.limits import SafetyLimits, is_finite
+from nptrace._types import Json
 
 PATIENCE = 0.05  # [s] without a state after which the robot is damped
 RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
@@ -28,7 +28,7 @@ LAST_WORDS = 0.3  # [s] of damping that is sent at the end
 
 
 @dataclass(frozen=True)
-class Row:
+class DriveRow:
     """One tick, for a recording."""
 
     time: float
@@ -38,7 +38,7 @@ class Row:
     phase: str
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Driver:
     """``wanted``: the velocity command at a time since the controller took over [s]. ``duration`` [s] of walking.
 
@@ -50,9 +50,9 @@ class Driver:
     wanted: Callable[[float], Command] = lambda t: Command()
     duration: float = 10.0
     stop: Callable[[], str] = lambda: ""
-    on_row: Callable[[Row], None] = lambda row: None
+    on_row: Callable[[DriveRow], None] = lambda row: None
     say: Callable[[str], None] = lambda words: None
-    limits: Limits | None = None
+    limits: SafetyLimits | None = None
     patience: float = PATIENCE
     seconds: float = 0.0  # since the first tick
     cut: int = 0  # commands that were cut to the limits
@@ -62,7 +62,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.robot, self.period = self.connection.robot, self.connection.clock.period
-        self.limits = self.limits or Limits(self.robot)
+        self.limits = self.limits or SafetyLimits(self.robot)
         ratio = 1.0 / (self.controller.rate * self.period)
         self._every = round(ratio)
         if self._every < 1 or abs(ratio - self._every) > 1e-6 * ratio:
@@ -101,7 +101,7 @@ class Driver:
             command = self._command(state)
             self.connection.write(command)
             if state is not None:
-                self.on_row(Row(self.seconds, state, self._seen or state.sensed(), command, self._phase))
+                self.on_row(DriveRow(self.seconds, state, self._seen or state.sensed(), command, self._phase))
             if self._phase == "damp":
                 left = (LAST_WORDS if left is None else left) - self.period
         return self.reason
@@ -109,8 +109,14 @@ class Driver:
     def _enter(self, phase: str) -> None:
         self._phase, self._since = phase, self.seconds
         self.phases.append((self.seconds, phase))
-        self.say({"up": "standing up", "walk": "the controller takes over", "settle": "standing still",
-                  "down": "sitting down"}.get(phase, f"damping: {self.reason or 'it lies'}"))  # fmt: skip
+        self.say(
+            {
+                "up": "standing up",
+                "walk": "the controller takes over",
+                "settle": "standing still",
+                "down": "sitting down",
+            }.get(phase, f"damping: {self.reason or 'it lies'}")
+        )
 
     def _give_up(self, reason: str) -> None:
         self.reason = reason
@@ -202,10 +208,13 @@ class Driver:
     def report(self) -> dict[str, Json]:
         """Counts, and the phases with their times."""
         return {
-            "seconds": self.seconds, "damped": self.reason, "cut": self.cut, "unseen": self.unseen,
+            "seconds": self.seconds,
+            "damped": self.reason,
+            "cut": self.cut,
+            "unseen": self.unseen,
             "phases": [[round(t, 4), phase] for t, phase in self.phases],
             "clock": self.connection.clock.report(),
-        }  # fmt: skip
+        }
 
 
 def _words(error: Exception) -> str:
@@ -222,4 +231,4 @@ def _faded(one: JointCommand, other: JointCommand, part: float) -> JointCommand:
     return JointCommand(push / np.maximum(kp, 1e-9), drag / np.maximum(kd, 1e-9), kp, kd, torque)
 
 
-__all__ = ["Driver", "Row"]
+__all__ = ["DriveRow", "Driver"]

@@ -1,4 +1,4 @@
-"""Joint-space moves between postures: from where the joints are, without a jerk at either end."""
+"""Joint-space moves between postures, without a jerk at either end; how a robot lies, and on what."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from footfall.control.interface import JointCommand
 from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity
+from footfall.kinematics.forward import foot_positions, joint_transforms, poses_in_base
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
+from footfall.spatial.gravity import GRAVITY, Gravity
 
 _FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that fits
 _FASTEST = 2.5  # of any joint in a glide [rad/s]
@@ -50,9 +52,13 @@ class Glide:
 
 
 def glide(
-    robot: Robot, begun: float, postures: Sequence[Float[ndarray, "nj"]], seconds: float = 1.0, ramp: float = 0.0,
+    robot: Robot,
+    begun: float,
+    postures: Sequence[Float[ndarray, "nj"]],
+    seconds: float = 1.0,
+    ramp: float = 0.0,
     gravity: Gravity = GRAVITY,
-) -> Glide:  # fmt: skip
+) -> Glide:
     """From the first posture through the others, ``seconds`` each, or longer where a joint has far to go."""
     times, kp_kd = [begun], stand_gains(robot, gravity)
     for one, other in itertools.pairwise(postures):
@@ -69,4 +75,27 @@ def lying_joints(robot: Robot) -> Float[ndarray, "nj"]:
     return standing_joints(robot)
 
 
-__all__ = ["Glide", "glide", "lying_joints"]
+_BELLY = 0.13  # of the stretched leg: how far the trunk reaches below the hips
+
+
+def belly(robot: Robot) -> list[Foot]:
+    """What the robot lies on when its legs give way: a sphere under and over every hip, where its trunk would be."""
+    tree = robot.tree
+    poses = poses_in_base(robot, joint_transforms(robot, robot.state()[0]))
+    hips = [next(body for body in tree.support[foot] if body) for foot in tree.feet]
+    drop = np.array([0.0, 0.0, _BELLY * leg_geometry(robot, robot.foot_names[0], nearly=True).stretch - 0.01])
+    places = [poses[hip].p + side * drop for hip in hips for side in (-1.0, 1.0)]
+    return [
+        Foot(name=f"belly_{k}", link=tree.bodies[0].name, position=place, radius=0.01) for k, place in enumerate(places)
+    ]
+
+
+def lying_state(robot: Robot) -> tuple[ndarray, ndarray]:
+    """(q, v) at rest on folded legs."""
+    q, v = robot.state(lying_joints(robot))
+    soles = foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
+    q[2] -= float(soles.min())
+    return q, v
+
+
+__all__ = ["Glide", "belly", "glide", "lying_joints", "lying_state"]

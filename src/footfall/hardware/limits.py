@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+
 import numpy as np
 
 from footfall.control.interface import JointCommand
 from footfall.control.locomotion.whole_body import torque_bounds
+from footfall.control.stand_gains import held_weight
 from footfall.hardware.connection import RobotState
-from footfall.hardware.firmware import Bounds
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Scalar
 
 
-class Limits:
+@dataclass(frozen=True)
+class Bounds:
+    """The most that a sane command asks of any joint."""
+
+    kp: float  # [N m/rad]
+    kd: float  # [N m s/rad]
+    torque: Scalar  # [N m], one a joint
+    position: float = 4.0 * np.pi  # [rad]
+    velocity: float = 100.0  # [rad/s]
+
+    @staticmethod
+    def of(robot: Robot, gravity: Gravity = GRAVITY) -> Bounds:
+        """In proportion to the robot's weight."""
+        weight = float(held_weight(robot, gravity))
+        return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
+
+    def wrong(self, command: JointCommand) -> str:
+        """What is wrong with a command, in a word or two; empty if nothing is."""
+        for f in fields(JointCommand):
+            value = np.asarray(getattr(command, f.name))
+            if not np.isfinite(value).all():
+                return "not finite"
+            if (np.abs(value) > getattr(self, f.name)).any():
+                return f"{f.name} out of bounds"
+        return "negative gain" if np.min(command.kp) < 0 or np.min(command.kd) < 0 else ""
+
+
+class SafetyLimits:
     """Of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' own limits, ``fast``: times their own
     speed limits."""
 
-    def __init__(
-        self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2
-    ) -> None:  # fmt: skip
+    def __init__(self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2) -> None:
         self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
         speeds = {a.joint: a.speed_limit for a in robot.actuators}
@@ -47,9 +76,12 @@ class Limits:
         command = command.spread(self.robot.nj)
         position = np.where(command.kp > 0, np.clip(command.position, self.lower, self.upper), command.position)
         kept = JointCommand(
-            position, np.clip(command.velocity, -self.speed, self.speed), np.clip(command.kp, 0.0, self.bounds.kp),
-            np.clip(command.kd, 0.0, self.bounds.kd), np.clip(command.torque, -self.torque, self.torque),
-        )  # fmt: skip
+            position,
+            np.clip(command.velocity, -self.speed, self.speed),
+            np.clip(command.kp, 0.0, self.bounds.kp),
+            np.clip(command.kd, 0.0, self.bounds.kd),
+            np.clip(command.torque, -self.torque, self.torque),
+        )
         same = all(
             np.array_equal(getattr(kept, key), getattr(command, key))
             for key in ("position", "velocity", "kp", "kd", "torque")
@@ -63,4 +95,4 @@ def is_finite(command: JointCommand) -> bool:
     return all(bool(np.isfinite(part).all()) for part in parts)
 
 
-__all__ = ["Limits", "is_finite"]
+__all__ = ["Bounds", "SafetyLimits", "is_finite"]

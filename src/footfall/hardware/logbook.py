@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy import ndarray
 
-from footfall.hardware.drive import Row
-from footfall.nests import Operand
+from footfall.hardware.drive import DriveRow
+from nptrace._types import Operand
 
 _BLOCK = 125  # rows that are handed over at once: a quarter of a second at 500 Hz
 
@@ -28,13 +28,13 @@ class Logbook:
     """Rows in, blocks of columns out. ``failed`` says what went wrong with the file; the robot is driven on."""
 
     def __init__(self, writer: Appends) -> None:
-        self._writer, self._rows = writer, list[Row]()
-        self._blocks: queue.SimpleQueue[list[Row] | None] = queue.SimpleQueue()
+        self._writer, self._rows = writer, list[DriveRow]()
+        self._blocks: queue.SimpleQueue[list[DriveRow] | None] = queue.SimpleQueue()
         self.failed = ""
         self._thread = threading.Thread(target=self._write, name="footfall-logbook", daemon=True)
         self._thread.start()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: DriveRow) -> None:
         self._rows.append(row)
         if len(self._rows) >= _BLOCK:
             self._blocks.put(self._rows)
@@ -60,7 +60,7 @@ class Logbook:
             self.failed = str(error)
 
 
-def columns(rows: list[Row]) -> dict[str, ndarray]:
+def columns(rows: list[DriveRow]) -> dict[str, ndarray]:
     """Rows as columns of a recording; ``force`` is what the controller took for the force on the feet."""
     force = np.array([np.nan_to_num(row.sensed.forces) for row in rows])
     return {

@@ -22,8 +22,8 @@ from footfall.hardware.clock import Clock, RealTime
 from footfall.hardware.connection import RobotState
 from footfall.hardware.structs import Structs
 from footfall.kinematics.forward import joint_positions, joint_rates
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree
 
 
 class PipeBroken(FootfallError):
@@ -89,7 +89,7 @@ class PipeConnection:
     ) -> None:
         self.robot, self._structs = robot, Structs(robot)
         self._inlet, self._out = Inlet(states, self._structs.state_size), commands
-        self.clock: Clock = clock if clock is not None else RealTime(1.0 / rate, patience=1.0 / rate)
+        self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / rate, patience=1.0 / rate)
         self._count = 0
 
     def read(self) -> RobotState | None:
@@ -120,7 +120,7 @@ class ProcessController:
         self.program, self.rate, self.patience, self.lines = tuple(program), rate, patience, lines
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, robot: Robot) -> dict[str, Nest]:
+    def start(self, robot: Robot) -> dict[str, PyTree]:
         self.close()
         self._structs = Structs(robot)
         try:
@@ -137,16 +137,21 @@ class ProcessController:
         """Marks a controller that runs between compiled steps."""
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         if self.lines:
             return self._by_lines(robot, sensed, command), memory
         load = np.linalg.norm(sensed.forces if sensed.foot_force is None else sensed.foot_force, axis=1)
         attitude = sensed.q[3:7] if robot.floating else np.array([1.0, 0.0, 0.0, 0.0])
         state = RobotState(
-            t, joint_positions(robot, sensed.q), joint_rates(robot, sensed.v), np.zeros(robot.nj), attitude,
-            Inertial(sensed.acceleration, sensed.gyro), load,
-        )  # fmt: skip
+            time=t,
+            position=joint_positions(robot, sensed.q),
+            velocity=joint_rates(robot, sensed.v),
+            torque=np.zeros(robot.nj),
+            attitude=attitude,
+            imu=Inertial(sensed.acceleration, sensed.gyro),
+            foot_load=load,
+        )
         count = int(memory["count"]) + 1
         send(self._outlet, self._structs.pack_state(state, count))
         answered, asked = self._structs.command(self._inlet.next(self.patience))

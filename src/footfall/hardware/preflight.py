@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from footfall.control.interface import Command, Controller
 from footfall.control.posture import standing_state
 from footfall.errors import FootfallError
-from footfall.gravity import STANDARD
 from footfall.hardware.connection import Connection, RobotState
-from footfall.hardware.limits import Limits, is_finite
+from footfall.hardware.limits import SafetyLimits, is_finite
+from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 
 SECONDS = 0.4  # of states that are looked at
@@ -28,7 +28,7 @@ class Check:
     words: str
 
 
-def preflight(connection: Connection, controller: Controller, limits: Limits) -> list[Check]:
+def preflight(connection: Connection, controller: Controller, limits: SafetyLimits) -> list[Check]:
     """Look at the robot for a moment, without sending it anything, and run the controller dry."""
     _until_at_rest(connection)
     states = []
@@ -55,7 +55,7 @@ def _until_at_rest(connection: Connection) -> None:
         still, waited = still + passed, waited + passed
 
 
-def _of_state(states: list[RobotState], limits: Limits) -> list[Check]:
+def _of_state(states: list[RobotState], limits: SafetyLimits) -> list[Check]:
     last = states[-1]
     wrong = next((words for state in states if (words := limits.wrong(state))), "")
     checks = [Check("posture", not wrong, wrong or "within the limits")]
@@ -77,9 +77,7 @@ def _of_controller(connection: Connection, controller: Controller, state: RobotS
     robot = connection.robot
     q, _ = standing_state(robot)
     seen = state.sensed()
-    standing = type(seen)(
-        np.concatenate([q[:3], state.attitude, q[7:]]), np.zeros(robot.nv), seen.forces, seen.imu, seen.foot_force
-    )
+    standing = replace(seen, q=np.concatenate([q[:3], state.attitude, q[7:]]), v=np.zeros(robot.nv))
     try:
         memory, took = controller.start(robot), []
         for k in range(_DRY_TICKS):

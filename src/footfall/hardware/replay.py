@@ -14,7 +14,7 @@ from numpy import ndarray
 from footfall.control.interface import Inertial, JointCommand
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
-from footfall.nests import Json
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
@@ -67,13 +67,13 @@ class Replay:
         load = np.full(self.robot.nf, np.nan)
         attitude = q[3:7] if self.robot.floating else np.array([1.0, 0.0, 0.0, 0.0])
         return RobotState(
-            float(self._times[k]),
-            q[base:],
-            v[self.robot.nv - self.robot.nj :],
-            torque,
-            attitude,
-            Inertial(pull, gyro),
-            load,
+            time=float(self._times[k]),
+            position=q[base:],
+            velocity=v[self.robot.nv - self.robot.nj :],
+            torque=torque,
+            attitude=attitude,
+            imu=Inertial(pull, gyro),
+            foot_load=load,
         )
 
     def write(self, command: JointCommand) -> None:

@@ -93,9 +93,12 @@ class Cdr:
 
 
 def joint_state(
-    stamp: int, names: Sequence[str], position: Sequence[float] | ndarray, velocity: Sequence[float] | ndarray,
+    stamp: int,
+    names: Sequence[str],
+    position: Sequence[float] | ndarray,
+    velocity: Sequence[float] | ndarray,
     effort: Sequence[float] | ndarray,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """stamp [ns]; positions [rad], velocities [rad/s] and torques [N m]."""
     cdr = Cdr().header(stamp, "").put("I", len(names))
     for name in names:
@@ -106,9 +109,11 @@ def joint_state(
 
 
 def imu(
-    stamp: int, attitude: Sequence[float] | ndarray, gyro: Sequence[float] | ndarray,
+    stamp: int,
+    attitude: Sequence[float] | ndarray,
+    gyro: Sequence[float] | ndarray,
     acceleration: Sequence[float] | ndarray,
-) -> bytes:  # fmt: skip
+) -> bytes:
     """attitude as w x y z; angular velocity [rad/s], specific force [m/s²], in base axes."""
     w, x, y, z = np.asarray(attitude).tolist()
     nothing = [0.0] * 9

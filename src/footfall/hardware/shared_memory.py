@@ -83,7 +83,7 @@ class SharedConnection(_Shared):
     def __init__(self, path: str | Path, robot: Robot, clock: Clock | None = None, rate: float = 500.0) -> None:
         super().__init__(path, robot, create=False)
         self.robot = robot
-        self.clock: Clock = clock if clock is not None else RealTime(1.0 / rate, patience=1.0 / rate)
+        self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / rate, patience=1.0 / rate)
 
     def read(self) -> RobotState | None:
         data = self._state.take()

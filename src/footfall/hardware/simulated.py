@@ -1,4 +1,4 @@
-"""A simulated robot behind the seam: it holds the last command, and moves on by one period when it is told to.
+"""A simulated robot behind the connection interface: it holds the last command and advances one period at a time.
 
 It says what its sensors say. Where it is stands in ``sensed`` beside it, for what answers in a robot's own firmware.
 """
@@ -15,29 +15,29 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.hardware.clock import Clock
 from footfall.hardware.connection import RobotState, damping
-from footfall.hardware.motor_model import MotorModel, stacked
-from footfall.hardware.sensors import Sensors, SensorWrapper
-from footfall.nests import Given, Json, Nest
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import RunState, at_rest, physics
+from footfall.sensing.sensors import Sensors, SensorWrapper
+from footfall.sim.motors import MotorModel, stacked
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import RunState, at_rest, physics
+from nptrace._types import Given, Json, PyTree
 
 
 @dataclass(frozen=True)
-class _Given(ControllerBase):
+class _Given(Controller):
     """Stands where a simulation wants a controller: the command comes from outside, held at ``rate`` [Hz]."""
 
     rate: float
 
-    def start(self, robot: Robot) -> dict[str, Nest]:
+    def start(self, robot: Robot) -> dict[str, PyTree]:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         return damping(robot, sensed.gravity), memory
 
 
@@ -50,9 +50,14 @@ class SimulatedRobot:
     """
 
     def __init__(
-        self, robot: Robot, rate: float = 500.0, sensors: Sensors | None = None, clock: Clock | None = None,
-        motors: MotorModel | None = None, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        robot: Robot,
+        rate: float = 500.0,
+        sensors: Sensors | None = None,
+        clock: Clock | None = None,
+        motors: MotorModel | None = None,
+        **options: Any,
+    ) -> None:
         given = _Given(rate)
         self.simulation = Simulation(robot, given, **options)
         model = self.simulation.model
@@ -99,13 +104,19 @@ class SimulatedRobot:
 
     def _look(self) -> None:
         body, robot = self.body, self.robot
-        self.sensed = Sensed(body.q, body.v, body.forces[: robot.nf], gravity=self.gravity)
+        self.sensed = Sensed(q=body.q, v=body.v, forces=body.forces[: robot.nf], gravity=self.gravity)
         seen, self._memory = self._measured.read(robot, self.sensed, self._memory)
         assert seen.imu is not None
         assert seen.foot_force is not None
         load = np.linalg.norm(seen.foot_force, axis=1)
         self.state = self._fresh = RobotState(
-            self.time, seen.q[7:], seen.v[6:], np.array(body.motor), seen.q[3:7], seen.imu, load
+            time=self.time,
+            position=seen.q[7:],
+            velocity=seen.v[6:],
+            torque=np.array(body.motor),
+            attitude=seen.q[3:7],
+            imu=seen.imu,
+            foot_load=load,
         )
 
     def read(self) -> RobotState | None:

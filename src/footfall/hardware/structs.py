@@ -43,11 +43,17 @@ class Structs:
     def state(self, data: bytes) -> tuple[int, RobotState]:
         """(count, state)."""
         n, numbers = self.robot.nj, np.frombuffer(data, "<f8", offset=8)
-        time, q, v, torque, attitude, gyro, pull, load = np.split(
-            numbers, np.cumsum([1, n, n, n, 4, 3, 3])
-        )  # fmt: skip
+        time, q, v, torque, attitude, gyro, pull, load = np.split(numbers, np.cumsum([1, n, n, n, 4, 3, 3]))
         imu = Inertial(pull.copy(), gyro.copy())
-        found = RobotState(float(time[0]), q.copy(), v.copy(), torque.copy(), attitude.copy(), imu, load.copy())
+        found = RobotState(
+            time=float(time[0]),
+            position=q.copy(),
+            velocity=v.copy(),
+            torque=torque.copy(),
+            attitude=attitude.copy(),
+            imu=imu,
+            foot_load=load.copy(),
+        )
         return int(np.frombuffer(data, "<u8", 1)[0]), found
 
     def pack_command(self, command: JointCommand, count: int) -> bytes:

@@ -14,15 +14,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms, poses_in_base
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
-from footfall.solve.elimination import least_squares
-from footfall.solve.factor import cholesky, cholesky_solve
 from footfall.spatial import Transform, cross
+from nptrace._types import PyTree, Scalar
+from nptrace.solve.elimination import least_squares
+from nptrace.solve.factor import cholesky, cholesky_solve
 
 CLOSED = 1e-12  # [m] or [rad]: loops that are open by less are closed
 _TURNS = 20  # of Newton's method, at most
@@ -44,7 +44,7 @@ class LoopRows:
 
 
 def loop_rows(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None) -> LoopRows:
-    """Every loop's rows at q, with γ for the velocities v (zero without)."""
+    """Return every loop's rows at q, with γ for the velocities v (zero without)."""
     poses = poses_in_base(robot, joint_transforms(robot, q))
     rates = np.zeros(robot.nj) if v is None else joint_rates(robot, v)
     return rows_of(robot, poses, lambda link: _own_pose(robot, poses, link), joint_positions(robot, q), rates)
@@ -56,9 +56,12 @@ def loop_error(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "m"]:
 
 
 def rows_of(
-    robot: Robot, poses: Sequence[Transform], link_pose: LinkPose, q_J: Float[ndarray, "nj"],
+    robot: Robot,
+    poses: Sequence[Transform],
+    link_pose: LinkPose,
+    q_J: Float[ndarray, "nj"],
     rates: Float[ndarray, "nj"],
-) -> LoopRows:  # fmt: skip
+) -> LoopRows:
     """``loop_rows`` for bodies at ``poses``, in any frame that all of them share."""
     errors: list[Scalar] = []
     rows: list[ndarray] = []
@@ -76,7 +79,7 @@ def rows_of(
     return LoopRows(np.stack(errors), np.stack(rows), np.stack(biases))
 
 
-def _along(direction: ndarray, rows: Nest) -> Scalar:
+def _along(direction: ndarray, rows: PyTree) -> Scalar:
     """direction · rows; a coordinate axis picks its row."""
     plain = np.flatnonzero(direction == 1.0)
     if len(plain) == 1 and np.count_nonzero(direction) == 1:
@@ -114,7 +117,7 @@ class _Motion:
     a: ndarray
 
     def moved(self, x: ndarray) -> _Motion:
-        """The same body at another of its points."""
+        """Return the same body at another of its points."""
         r = x - self.at
         turned = cross(self.omega, r)
         return _Motion(
@@ -184,16 +187,16 @@ def closed_joints(
             out[j] = out[j] - change
         return np.stack(out)
 
-    def turn(_: float, carry: tuple[ndarray, Nest]) -> tuple[ndarray, Nest]:
+    def turn(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
         joints, far = carry
         found = closer(joints)
-        return numeric.select(far <= CLOSED, joints, found), np.max(np.abs(loop_rows(robot, _at(robot, found)).error))
+        return nptrace.select(far <= CLOSED, joints, found), np.max(np.abs(loop_rows(robot, _at(robot, found)).error))
 
-    found, _ = numeric.repeat(_TURNS, turn, (joints, np.inf), until=lambda carry: carry[1] <= CLOSED)
-    return numeric.solved(found, closer)
+    found, _ = nptrace.repeat(_TURNS, turn, (joints, np.inf), until=lambda carry: carry[1] <= CLOSED)
+    return nptrace.custom_fixed_point(found, closer)
 
 
-def brought_back(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
+def project_to_loop_closure(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
     """q with the least change of its joints that closes loops which a step has opened by a little: one Newton step."""
     rows, base = loop_rows(robot, q), robot.nv - robot.nj
     G = rows.G[:, base:]
@@ -248,7 +251,7 @@ class LoopJoints:
 @lru_cache(maxsize=64)
 def loop_joints(robot: Robot) -> LoopJoints:
     """The independent joints of a robot with loops: those with motors first, as far as they decide the others."""
-    with numeric.untraced():
+    with nptrace.untraced():
         return _partition(robot)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
@@ -33,7 +33,7 @@ def joint_rates(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
 
 
 def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
-    """X_WB of the base, eq. (14); a fixed base is the world."""
+    """Return X_WB of the base, eq. (14); a fixed base is the world."""
     if not robot.floating:
         return Transform.identity()
     _check_quaternion(robot, q)
@@ -42,7 +42,7 @@ def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
 
 def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
     """Refuse numbers that are no rotation at all, such as four zeros; one that is a little off is a perturbation."""
-    if numeric.tracer.get() is not None or np.ndim(q) != 1:
+    if nptrace.is_tracing() or np.ndim(q) != 1:
         return  # numbers of a trace are not known
     length = math.sqrt(sum(x * x for x in np.asarray(q[3:7], dtype=float).tolist()))
     if not 0.75 <= length <= 1.25:
@@ -50,12 +50,12 @@ def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
 
 
 def base_twist(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
-    """(ω, v) of the base in base axes."""
+    """Return (ω, v) of the base in base axes."""
     return v[:6] if robot.floating else np.zeros(6)
 
 
 def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
-    """X_PB of every body in its parent: first the constant offset, then the joint's motion, eqs. (9)-(11).
+    """Return X_PB of every body in its parent: first the constant offset, then the joint's motion, eqs. (9)-(11).
 
     Entry 0 is the base in the world.
     """
@@ -71,7 +71,7 @@ def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
 
 
 def poses_in_base(robot: Robot, X: list[Transform]) -> list[Transform]:
-    """X_0B of every body, eq. (12)."""
+    """Return X_0B of every body, eq. (12)."""
     poses = [Transform.identity()]
     for i in range(1, len(X)):
         poses.append(poses[robot.tree.parent[i]] @ X[i])
@@ -79,13 +79,20 @@ def poses_in_base(robot: Robot, X: list[Transform]) -> list[Transform]:
 
 
 def body_poses(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
-    """X_WB of every body, eq. (15)."""
+    """Return the pose X_WB of every body (forward kinematics), eq. (15).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        A list of transforms, the base first.
+    """
     X = joint_transforms(robot, q)
     return [X[0] @ X_0B for X_0B in poses_in_base(robot, X)]
 
 
 def joint_twist(robot: Robot, i: int, rate: float) -> Float[ndarray, "6"]:
-    """S_i q̇_i, the twist across joint i in the axes of body i."""
+    """Return S_i q̇_i, the twist across joint i in the axes of body i."""
     body = robot.tree.bodies[i]
     along = body.axis * rate
     return np.concatenate([along, np.zeros(3)] if body.kind == "revolute" else [np.zeros(3), along])
@@ -103,7 +110,15 @@ def base_joint_twists(robot: Robot) -> dict[int, Float[ndarray, "6"]]:
 
 
 def body_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nb 6"]:
-    """Twist (ω, v) of every body at its own origin in its own axes: Algorithm 1, eq. (13)."""
+    """Return the twist of every body at its own origin in its own axes: Algorithm 1, eq. (13).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        A list of (ω, v) [rad/s, m/s], the base first.
+    """
     check_shape(robot, v=(v, robot.nv))
     X, rates = joint_transforms(robot, q), joint_rates(robot, v)
     V = [base_twist(robot, v)]
@@ -113,14 +128,29 @@ def body_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
 
 
 def foot_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nf 3"]:
-    """Centres of the feet in the world [m], eqs. (16)-(18)."""
+    """Return the centres of the feet in the world, eqs. (16)-(18).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        One row a foot [m].
+    """
     poses = body_poses(robot, q)
     tree = robot.tree
     return _stacked([poses[i].point(p) for i, p in zip(tree.feet, tree.foot_positions)], (3,))
 
 
 def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nf 6"]:
-    """Twists of the foot frames in *world* axes, eq. (37)."""
+    """Return the twists of the foot frames in *world* axes, eq. (37).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+
+    Returns:
+        One row (ω, v) a foot [rad/s, m/s].
+    """
     poses, V, tree = body_poses(robot, q), body_velocities(robot, q, v), robot.tree
     return _stacked(
         [
@@ -132,7 +162,14 @@ def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
 
 
 def center_of_mass(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3"]:
-    """Centre of mass of the whole robot in the world [m]."""
+    """Return the centre of mass of the whole robot in the world.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        Position [m].
+    """
     moment = sum(
         body.inertia.m * X_WB.p + X_WB.R @ body.inertia.h for body, X_WB in zip(robot.tree.bodies, body_poses(robot, q))
     )

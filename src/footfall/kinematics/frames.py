@@ -22,12 +22,12 @@ AXES = ("world", "local")
 
 
 def frame_names(robot: Robot) -> tuple[str, ...]:
-    """Links and feet of a robot that have a frame."""
+    """Return links and feet of a robot that have a frame."""
     return (*robot.tree.frames, *(name for name in robot.foot_names if name not in robot.tree.frames))
 
 
 def frame_in_body(robot: Robot, name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0)) -> tuple[int, Transform]:
-    """(the body that carries a frame, the frame's pose in that body)."""
+    """Return (the body that carries a frame, the frame's pose in that body)."""
     tree, offset = robot.tree, np.asarray(point, dtype=float)
     if offset.shape != (3,):
         raise InputError(f"the point of a frame must be three numbers x, y, z [m], got shape {offset.shape}")
@@ -44,17 +44,30 @@ def frame_in_body(robot: Robot, name: str, point: Sequence[float] | ndarray = (0
 def frame_pose(
     robot: Robot, q: Float[ndarray, "nq"], name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0)
 ) -> Transform:
-    """X_WF: ``.p`` is its origin in the world [m], ``.R`` has its axes as columns."""
+    """Return the pose X_WF of a link or foot.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        name: of the link or foot.
+        point: of its frame [m]; its origin unless given.
+
+    Returns:
+        ``.p`` is the origin in the world [m], ``.R`` has the axes as columns.
+    """
     body, X_BF = frame_in_body(robot, name, point)
     X = joint_transforms(robot, q)
     return X[0] @ poses_in_base(robot, X)[body] @ X_BF
 
 
 def frame_velocity(
-    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], name: str,
-    point: Sequence[float] | ndarray = (0.0, 0.0, 0.0), axes: str = "world",
-) -> Float[ndarray, "6"]:  # fmt: skip
-    """Twist (ω [rad/s], v [m/s]) of a frame, at its origin."""
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    name: str,
+    point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
+    axes: str = "world",
+) -> Float[ndarray, "6"]:
+    """Return the twist (ω [rad/s], v [m/s]) of a frame, at its origin."""
     _check_axes(axes)
     body, X_BF = frame_in_body(robot, name, point)
     V_F = X_BF.to_child(body_velocities(robot, q, v)[body])
@@ -65,10 +78,13 @@ def frame_velocity(
 
 
 def frame_jacobian(
-    robot: Robot, q: Float[ndarray, "nq"], name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    name: str,
+    point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
     axes: str = "world",
-) -> Float[ndarray, "6 nv"]:  # fmt: skip
-    """Twist of a frame by v: V_F = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f)."""
+) -> Float[ndarray, "6 nv"]:
+    """Return the Jacobian of a frame, V_F = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f)."""
     _check_axes(axes)
     check_shape(robot, q=(q, robot.nq))
     body, X_BF = frame_in_body(robot, name, point)

@@ -16,17 +16,17 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError, unknown
-from footfall.kinematics.fabrik import fabrik
-from footfall.kinematics.fabrik_leg import Reached, bent, contact_angle, distance, fabrik_leg
 from footfall.kinematics.forward import body_poses, check_shape, foot_positions
+from footfall.kinematics.iterative.fabrik import fabrik
+from footfall.kinematics.iterative.fabrik_leg import Reached, bent, contact_angle, distance, fabrik_leg
+from footfall.kinematics.iterative.resolved_rate import resolved_rate_leg
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
-from footfall.kinematics.resolved_rate import resolved_rate_leg
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree, Scalar
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
@@ -37,7 +37,7 @@ _AGAIN = 40  # iterations from a start after the first
 _STARTS = 12  # postures from which an iteration begins, at most
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inverse:
     """A posture for targets of some feet; one entry per foot, in the order of ``feet``."""
 
@@ -52,11 +52,20 @@ class Inverse:
 
 
 def inverse(
-    robot: Robot, targets: Scalar, method: str = "auto", *, q: Float[ndarray, "nq"] | None = None, frame: str = "world",
-    knee: int | Mapping[str, int] | None = None, foot_pitch: float | Mapping[str, float] | None = None,
-    tolerance: float = TOLERANCE, iterations: int = 200, shared: bool = False, finish: bool = True,
-) -> Inverse:  # fmt: skip
-    """Joint angles that put feet at targets, the base standing still.
+    robot: Robot,
+    targets: Scalar,
+    method: str = "auto",
+    *,
+    q: Float[ndarray, "nq"] | None = None,
+    frame: str = "world",
+    knee: int | Mapping[str, int] | None = None,
+    foot_pitch: float | Mapping[str, float] | None = None,
+    tolerance: float = TOLERANCE,
+    iterations: int = 200,
+    shared: bool = False,
+    finish: bool = True,
+) -> Inverse:
+    """Return joint angles that put feet at targets, the base standing still.
 
     Args:
         robot: The robot.
@@ -78,7 +87,7 @@ def inverse(
         raise unknown("frame of foot targets", frame, FRAMES)
     if not tolerance > 0 or iterations < 1:
         raise InputError(f"tolerance and iterations must be positive, got {tolerance} and {iterations}")
-    if numeric.tracer.get() is not None:
+    if nptrace.is_tracing():
         return _traced(robot, targets, method, q, frame, knee, foot_pitch, tolerance, iterations, shared)
     q = posture_of(robot, q)
     wanted = targets_of(robot, targets)
@@ -94,24 +103,46 @@ def inverse(
         leg = leg_chain(robot, foot)
         side, pitch = _of(knee, foot), _of(foot_pitch, foot)
         at = robot.nq - robot.nj + np.array(leg.joints)
-        search = _Search(robot, leg, carriers[leg.carrier].inverse().point(p_W), q[at], side, pitch,
-                         tolerance, iterations, finish)  # fmt: skip
+        search = _Search(
+            robot=robot,
+            leg=leg,
+            target=carriers[leg.carrier].inverse().point(p_W),
+            posture=q[at],
+            knee=side,
+            foot_pitch=pitch,
+            tolerance=tolerance,
+            iterations=iterations,
+            finish=finish,
+        )
         row = search.run(method)
         found[at] = row[0].joints
         rows.append(row)
     reached = [row[0] for row in rows]
     residual = np.array([float(r.residual) for r in reached])
     return Inverse(
-        found, found[robot.nq - robot.nj :].copy(), tuple(wanted), residual, residual <= tolerance,
-        np.array([together + int(r.iterations) for r in reached]),
-        tuple(row[1] for row in rows), tuple(row[2] for row in rows),
-    )  # fmt: skip
+        q=found,
+        joints=found[robot.nq - robot.nj :].copy(),
+        feet=tuple(wanted),
+        residual=residual,
+        reachable=residual <= tolerance,
+        iterations=np.array([together + int(r.iterations) for r in reached]),
+        method=tuple(row[1] for row in rows),
+        why=tuple(row[2] for row in rows),
+    )
 
 
 def _traced(
-    robot: Robot, targets: Scalar, method: str, q: Scalar, frame: str, knee: Scalar, foot_pitch: Scalar,
-    tolerance: float, iterations: int, shared: bool,
-) -> Inverse:  # fmt: skip
+    robot: Robot,
+    targets: Scalar,
+    method: str,
+    q: Scalar,
+    frame: str,
+    knee: Scalar,
+    foot_pitch: Scalar,
+    tolerance: float,
+    iterations: int,
+    shared: bool,
+) -> Inverse:
     """The same where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
 
     Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
@@ -144,13 +175,19 @@ def _traced(
     residual = np.stack([row[0] for row in rows])
     whole = np.stack(found)
     return Inverse(
-        whole, whole[joints_from:], tuple(wanted), residual, residual <= tolerance, np.stack([r[1] for r in rows]),
-        tuple(row[2] for row in rows), ("",) * len(rows),
-    )  # fmt: skip
+        q=whole,
+        joints=whole[joints_from:],
+        feet=tuple(wanted),
+        residual=residual,
+        reachable=residual <= tolerance,
+        iterations=np.stack([r[1] for r in rows]),
+        method=tuple(row[2] for row in rows),
+        why=("",) * len(rows),
+    )
 
 
 def has_closed_form(robot: Robot, foot: str) -> bool:
-    """Whether a leg's joints have a closed form."""
+    """Return whether a leg's joints have a closed form."""
     try:
         leg_geometry(robot, foot)
     except InputError:
@@ -158,7 +195,7 @@ def has_closed_form(robot: Robot, foot: str) -> bool:
     return True
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Search:
     """One leg, one target in its carrier's frame."""
 
@@ -194,12 +231,13 @@ class _Search:
         return found, method, self._why(found)
 
     def closed(self) -> Reached:
-        """The branch within the limits that is nearest to the posture; else one forced into them."""
+        """Return the branch within the limits that is nearest to the posture; else one forced into them."""
         pitch = self.foot_pitch
         if pitch is None:
             pitch = float(contact_angle(self.whole, self.posture)) if self._has_ankle() else 0.0
-        found = [self._measured(pose.joints) for pose in branches(self.robot, self.leg.name, self.target,
-                                                                  foot_pitch=pitch)]  # fmt: skip
+        found = [
+            self._measured(pose.joints) for pose in branches(self.robot, self.leg.name, self.target, foot_pitch=pitch)
+        ]
         there = [f for f in found if f.residual <= self.tolerance]
         return min(there, key=self._away) if there else min(found, key=lambda f: f.residual)
 
@@ -225,11 +263,12 @@ class _Search:
         last = self.resolved_rate([best.joints, *self.starts()]) if self.finish else best
         return Reached(last.joints, last.residual, used + int(last.iterations) * self.finish)
 
-    def resolved_rate(self, starts: Sequence[Nest]) -> Reached:
+    def resolved_rate(self, starts: Sequence[PyTree]) -> Reached:
         best, used = None, 0
         for start in starts:
-            found = resolved_rate_leg(self.leg, self.target, start, iterations=self.iterations,
-                                      tolerance=self.tolerance)  # fmt: skip
+            found = resolved_rate_leg(
+                self.leg, self.target, start, iterations=self.iterations, tolerance=self.tolerance
+            )
             used += int(found.iterations)
             best = found if best is None or found.residual < best.residual else best
             if best.residual <= self.tolerance:
@@ -238,7 +277,7 @@ class _Search:
         return Reached(best.joints, best.residual, used)
 
     def starts(self) -> list[Float[ndarray, "n"]]:
-        """The posture, the same with its last joints the other way, and some spread over the limits."""
+        """Return the posture, the same with its last joints the other way, and some spread over the limits."""
         lower, upper = np.maximum(self.leg.lower, -np.pi), np.minimum(self.leg.upper, np.pi)
         upper = np.maximum(upper, lower)
         flipped = np.array([*self.posture[: self.leg.tail], *-self.posture[self.leg.tail :]])
@@ -284,8 +323,9 @@ class _Search:
         return f"{name} stays {short} short{limits}"
 
 
-def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Scalar, tolerance: float,
-                 iterations: int) -> tuple[ndarray, int]:  # fmt: skip
+def _with_shared(
+    robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Scalar, tolerance: float, iterations: int
+) -> tuple[ndarray, int]:
     """q with the joints that carry several feet where they help best; feet without a target keep their place."""
     X_BW = body_poses(robot, q)[0].inverse()
     now = foot_positions(robot, q)
@@ -296,7 +336,7 @@ def _with_shared(robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_p
 
 
 def posture_of(robot: Robot, q: Scalar) -> Float[ndarray, "nq"]:
-    """The posture as given, checked, or the standing one."""
+    """Return the posture as given, checked, or the standing one."""
     if q is None:
         q = robot.state("stand" if "stand" in robot.poses else None)[0]
     q = np.asarray(q, dtype=float)
@@ -307,7 +347,7 @@ def posture_of(robot: Robot, q: Scalar) -> Float[ndarray, "nq"]:
 
 
 def targets_of(robot: Robot, targets: Scalar) -> dict[str, ndarray]:
-    """Targets by foot, checked."""
+    """Return targets by foot, checked."""
     wanted = {}
     for foot, target in _by_foot(robot, targets).items():
         wanted[foot] = np.asarray(target, dtype=float)
@@ -316,7 +356,7 @@ def targets_of(robot: Robot, targets: Scalar) -> dict[str, ndarray]:
     return wanted
 
 
-def _by_foot(robot: Robot, targets: Scalar) -> dict[str, Nest]:
+def _by_foot(robot: Robot, targets: Scalar) -> dict[str, PyTree]:
     """Targets by foot, whose numbers need not be known."""
     if not isinstance(targets, Mapping):
         shape = np.shape(targets)

@@ -20,7 +20,16 @@ _NORMAL = np.array([0.0, 0.0, 1.0])  # of the ground, in contact axes
 def feet_jacobian(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
 ) -> Float[ndarray, "nf 6 nv"]:
-    """Twists of the feet by v: V_k = J[k] v. ``R_WC`` (contact frame only): axes of the ground, normal last."""
+    """Return the geometric Jacobians of the feet: the twist of foot k is J[k] v.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        frame: the axes of the twists.
+        R_WC: axes of the ground, normal last (contact frame only).
+
+    Returns:
+        J of shape (nf, 6, nv); angular before linear.
+    """
     X = joint_transforms(robot, q)
     frames = _foot_frames(robot, X, frame, R_WC)
     blocks = []
@@ -64,7 +73,7 @@ def feet_bias_acceleration(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> Float[ndarray, "nf 6"]:
-    """dJ/dt v: how the twist components of each foot frame change while v is held constant.
+    """Return dJ/dt v: how the twist components of each foot frame change while v is held constant.
 
     ``world`` and ``contact`` axes do not turn, ``foot`` axes do. The contact point stays below the centre while the
     sphere rolls over it, so its centripetal term is that of the centre alone.
@@ -83,7 +92,7 @@ def feet_bias_acceleration(
 
 
 def bias_accelerations(robot: Robot, X: list[Transform], v: Float[ndarray, "nv"]) -> list[ndarray]:
-    """Spatial accelerations of the bodies when v is held constant: eq. (19) with a_0 = 0."""
+    """Return spatial accelerations of the bodies when v is held constant: eq. (19) with a_0 = 0."""
     rates, tree = joint_rates(robot, v), robot.tree
     V, A = [v[:6] if robot.floating else np.zeros(6)], [np.zeros(6)]
     for i in range(1, len(X)):

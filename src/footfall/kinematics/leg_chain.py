@@ -18,11 +18,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
+from nptrace._types import Scalar
 
 Vector = tuple[float, float, float]
 Values = Sequence[Scalar] | ndarray  # of joints
@@ -41,14 +41,14 @@ class Screw:
     upper: float
 
     def pose(self, value: Scalar) -> Transform:
-        """Where the joint takes what it carries, seen from where that was at zero."""
+        """Return where the joint takes what it carries, seen from where that was at zero."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), np.array(self.axis) * value)
         R, point = about_axis(self.axis, value), np.array(self.point)
         return Transform(R, point - R @ point)
 
     def within(self, value: Scalar) -> Scalar:
-        """The value nearest to the given one within the limits; an angle may go round to come inside."""
+        """Return the value nearest to the given one within the limits; an angle may go round to come inside."""
         if self.kind == "revolute" and math.isfinite(self.lower) and math.isfinite(self.upper):
             turns = np.round((value - 0.5 * (self.lower + self.upper)) * (0.5 / math.pi))
             inside = (value >= self.lower) & (value <= self.upper)
@@ -56,7 +56,7 @@ class Screw:
         return np.clip(value, self.lower, self.upper)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LegChain:
     """The screws of a leg, root to foot."""
 
@@ -87,7 +87,7 @@ class LegChain:
 
 
 def leg_chain(robot: Robot, foot: str) -> LegChain:
-    """The chain of the leg with the given foot; an InputError if nothing moves that foot alone."""
+    """Return the chain of the leg with the given foot; an InputError if nothing moves that foot alone."""
     robot.foot(foot)
     return _leg_chain(robot, foot)
 
@@ -108,9 +108,14 @@ def _leg_chain(robot: Robot, foot: str) -> LegChain:
     if tree.feet[index] != moved[-1]:  # a wheel, whose own joint does not move its centre
         X = X @ tree.bodies[tree.feet[index]].X_PJ
     return LegChain(
-        foot, robot.name, tree.parent[moved[0]], tuple(j - 1 for j in moved), tuple(screws),
-        _snapped(X.point(tree.foot_positions[index])), _tail(screws),
-    )  # fmt: skip
+        name=foot,
+        robot=robot.name,
+        carrier=tree.parent[moved[0]],
+        joints=tuple(j - 1 for j in moved),
+        screws=tuple(screws),
+        foot=_snapped(X.point(tree.foot_positions[index])),
+        tail=_tail(screws),
+    )
 
 
 def _tail(screws: list[Screw]) -> int:
@@ -125,7 +130,7 @@ def _tail(screws: list[Screw]) -> int:
 
 
 def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
-    """The foot's centre in the carrier's frame [m]."""
+    """Return the foot's centre in the carrier's frame [m]."""
     p = np.array(leg.foot)
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
         p = screw.pose(angle).point(p)
@@ -133,7 +138,7 @@ def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
 
 
 def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 n"]]:
-    """The foot's centre in the carrier's frame [m], and its derivative by the leg's joints."""
+    """Return the foot's centre in the carrier's frame [m], and its derivative by the leg's joints."""
     p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
         X = screw.pose(angle)
@@ -144,7 +149,7 @@ def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], F
 
 
 def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
-    """Where the first ``count`` joints take what they carry."""
+    """Return where the first ``count`` joints take what they carry."""
     X = Transform.identity()
     for screw, angle in zip(leg.screws[:count], angles):
         X = X @ screw.pose(angle)
@@ -152,7 +157,7 @@ def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
 
 
 def along(axis: Values, p: Scalar) -> Scalar:
-    """The component of a vector along another of length one; constants stay numbers while a trace runs."""
+    """Return the component of a vector along another of length one; constants stay numbers while a trace runs."""
     return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from footfall.errors import InputError
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial.transform import Transform
+from nptrace._types import Scalar
 
 Vector = tuple[float, float, float]
 KINDS = {
@@ -44,7 +44,7 @@ class Segment:
         return Segment(math.hypot(vector[0], vector[2]), math.atan2(vector[0] + 0.0, -vector[2] + 0.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Leg:
     """A leg as its inverse kinematics sees it."""
 
@@ -72,12 +72,12 @@ class Leg:
         return self.thigh.length + self.shank.length
 
     def along(self, vector: Sequence[float]) -> list[float]:
-        """Components along e_x, e_y, e_z of a vector in the carrier's axes."""
+        """Return components along e_x, e_y, e_z of a vector in the carrier's axes."""
         return [_dot(e, vector) for e in self.basis]
 
 
 def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
-    """The geometry of the leg with the given foot, or an InputError that says why it has no closed form.
+    """Return the geometry of the leg with the given foot, or an InputError that says why it has no closed form.
 
     ``nearly`` takes axes that are parallel or at right angles to 45 degrees for ones that are: feet are then
     centimetres from where they should be, and ``numerical_leg`` goes on from there.
@@ -88,7 +88,7 @@ def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
 
 @lru_cache(maxsize=128)
 def has_closed_form(robot: Robot, leg: str) -> bool:
-    """Whether closed-form inverse kinematics puts the leg's foot where it should be."""
+    """Return whether closed-form inverse kinematics puts the leg's foot where it should be."""
     try:
         leg_geometry(robot, leg)
     except InputError:
@@ -138,10 +138,22 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     )
     limits = tuple((joint.lower, joint.upper) if (joint := tree.bodies[j].joint) else (0.0, 0.0) for j in moved)
     return Leg(
-        leg, robot.name, kind, carrier, tuple(j - 1 for j in moved), signs, limits, origin, (e_x, e_y, e_z), hip,
-        sum(step[1] for step in links), segments[0], segments[1], segments[2] if len(segments) > 2 else None,
-        robot.feet[index].radius,
-    )  # fmt: skip
+        name=leg,
+        robot=robot.name,
+        kind=kind,
+        carrier=carrier,
+        joints=tuple(j - 1 for j in moved),
+        signs=signs,
+        limits=limits,
+        origin=origin,
+        basis=(e_x, e_y, e_z),
+        hip=hip,
+        side=sum(step[1] for step in links),
+        thigh=segments[0],
+        shank=segments[1],
+        foot=segments[2] if len(segments) > 2 else None,
+        radius=robot.feet[index].radius,
+    )
 
 
 def _foot_on(tree: Tree, body: int, foot: int) -> Scalar:
@@ -165,7 +177,7 @@ def _letter(axis: Vector, forward: Vector, left: Vector) -> str:
 
 def _basis(
     kind: str, axes: list[Vector], forward: Vector, left: Vector, what: str, askew: float
-) -> tuple[Vector, Vector, Vector]:  # fmt: skip
+) -> tuple[Vector, Vector, Vector]:
     pitch = axes[kind.index("P")]
     e_y = _snapped(pitch if _dot(pitch, left) > 0 else _times(-1.0, pitch))
     for letter, axis in zip(kind, axes):

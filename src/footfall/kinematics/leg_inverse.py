@@ -20,12 +20,12 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.kinematics.iterative.numerical_leg import numerical_leg
 from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_geometry
-from footfall.kinematics.numerical_leg import numerical_leg
-from footfall.nests import Scalar
-from footfall.numeric import tracer
 from footfall.robot.model.description import Robot
+from nptrace import is_tracing
+from nptrace._types import Scalar
 
 FRAMES = ("carrier", "hip")
 _SLACK = 1e-12  # relative: a target on the very edge counts as reached
@@ -39,10 +39,17 @@ class LegPose(NamedTuple):
 
 
 def leg_inverse(
-    robot: Robot, leg: str, position: Float[ndarray, "3"], knee: int = 1, *, above: bool = False,
-    foot_pitch: float = 0.0, frame: str = "carrier", nearly: bool = False,
-) -> LegPose:  # fmt: skip
-    """Joint angles that put the centre of a leg's foot at ``position`` [m].
+    robot: Robot,
+    leg: str,
+    position: Float[ndarray, "3"],
+    knee: int = 1,
+    *,
+    above: bool = False,
+    foot_pitch: float = 0.0,
+    frame: str = "carrier",
+    nearly: bool = False,
+) -> LegPose:
+    """Return joint angles that put the centre of a leg's foot at ``position`` [m].
 
     Args:
         robot: The robot.
@@ -62,7 +69,7 @@ def leg_inverse(
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
     if np.shape(position) != (3,):
         raise InputError(f"position of the foot {leg} must be three numbers, got shape {np.shape(position)}")
-    if tracer.get() is None and not np.isfinite(position).all():
+    if not is_tracing() and not np.isfinite(position).all():
         raise InputError(f"position of the foot {leg} is not finite: {np.asarray(position).tolist()}")
     if knee not in (1, -1):
         raise InputError(f"knee must be +1 (behind the hip) or -1 (in front of it), got {knee!r}")
@@ -78,12 +85,12 @@ def leg_inverse(
 
 
 def place_of(leg: Leg, x: Scalar, y: Scalar, z: Scalar) -> Float[ndarray, "3"]:
-    """A place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
+    """Return a place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
     return np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, (x, y, z))) for i in range(3)])
 
 
 def from_hip(leg: Leg, position: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """A place in the carrier's frame [m], given in the frame ``hip``."""
+    """Return a place in the carrier's frame [m], given in the frame ``hip``."""
     return place_of(leg, *_from_hip(leg, position))
 
 
@@ -92,7 +99,7 @@ def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Scalar, ...]:
 
 
 def planar_inverse(leg: Leg, x: Scalar, z: Scalar, knee: int = 1, foot_pitch: float = 0.0) -> LegPose:
-    """Joint angles with the roll at zero: the foot at x forward of and z above the hip's pitch axis [m].
+    """Return joint angles with the roll at zero: the foot at x forward of and z above the hip's pitch axis [m].
 
     The planar leg of section 6.2 of de Paula et al. 2024.
     """
@@ -108,14 +115,14 @@ def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: A
 
 
 def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Scalar:
-    """Whether every joint of a leg is within its limits."""
+    """Return whether every joint of a leg is within its limits."""
     limits = leg_geometry(robot, leg, nearly=True).limits
     inside = [(lower <= q) & (q <= upper) for q, (lower, upper) in zip(joints, limits)]
     return np.all(np.stack(inside))
 
 
 def knee_direction(leg: Leg, joints: Float[ndarray, "n"]) -> int:
-    """+1 or -1: on which side of the line from hip to foot the knee is, for numeric joint angles of the leg."""
+    """Return +1 or -1: on which side of the line from hip to foot the knee is, for numeric joint angles of the leg."""
     pitches = [s * q for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
     bend = float(pitches[1]) + leg.shank.angle - leg.thigh.angle
     return 1 if math.sin(bend) >= 0 else -1

@@ -9,17 +9,30 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from footfall.control.learned.policy import Drive, Policy
-from footfall.nests import Named
+from nptrace._types import Named
 
 ID = "footfall/Walk-v0"
 _NAMES = {
-    "WalkEnv": "walk", "WalkVectorEnv": "walk", "WalkTask": "task", "Randomisation": "randomise", "PPO": "ppo",
-    "OwnTask": "own",
-}  # fmt: skip
+    "WalkEnv": "gym_env",
+    "WalkVectorEnv": "gym_env",
+    "WalkTask": "walk",
+    "Randomisation": "randomise",
+    "PPO": "ppo",
+    "CustomTask": "custom",
+}
 
 __all__ = [
-    "ID", "PPO", "Drive", "OwnTask", "Policy", "Randomisation", "WalkEnv", "WalkTask", "WalkVectorEnv", "register",
-]  # fmt: skip
+    "ID",
+    "PPO",
+    "CustomTask",
+    "Drive",
+    "Policy",
+    "Randomisation",
+    "WalkEnv",
+    "WalkTask",
+    "WalkVectorEnv",
+    "register",
+]
 
 
 def register() -> None:
@@ -30,7 +43,7 @@ def register() -> None:
 
     if ID not in gymnasium.registry:
         gymnasium.register(
-            ID, entry_point="footfall.learn.walk:WalkEnv", vector_entry_point="footfall.learn.walk:WalkVectorEnv"
+            ID, entry_point="footfall.learn.gym_env:WalkEnv", vector_entry_point="footfall.learn.gym_env:WalkVectorEnv"
         )
 
 

@@ -1,7 +1,8 @@
-"""Robots of a task on a GPU: physics, judgement and new episodes in two kernels a tick, nothing of it off the card.
+"""Robots of a task on a GPU: physics, evaluation and new episodes in two kernels a tick; nothing leaves the device.
 
 All numbers of a robot (state, command, push, parameters, age, what came of the tick) are one column of one array, in
-the order of ``Tracked``, so that the kernel of the physics and that of ``episode.after_tick`` work on the same memory.
+the order of ``RobotColumn``, so that the kernel of the physics and that of
+``episode.step_episode`` work on the same memory.
 """
 
 from __future__ import annotations
@@ -14,44 +15,46 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from footfall import compiling
-from footfall.batch.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
+from footfall.control.learned.policy import Policy
 from footfall.errors import InputError
-from footfall.learn.episode import Episode, Episodes, Outcome, after_tick, begun, no_past, shown
+from footfall.learn.episode import Episode, Episodes, StepOutput, empty_history, observe, reset_episode, step_episode
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task_base import Task
-from footfall.nests import Given
-from footfall.trace.targets import cuda, emit
+from footfall.learn.task import Exam, ExamRuns, Task
+from footfall.sim.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
+from nptrace._types import Given
+from nptrace.codegen import cuda, emit
 
 if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
-BLOCK = 32  # threads of the kernel that judges: a warp, so that few thousand robots are spread over the whole card
+BLOCK = 32  # threads of the kernel that evaluates: a warp, so that a few thousand robots are spread over the whole GPU
+_AFTER = 1.0  # [s] of an exam that do not count in a mean velocity
 
 
 @dataclass(frozen=True)
-class Tracked:
+class RobotColumn:
     """One robot's column: its episode, and what came of its last tick."""
 
     episode: Episode
-    outcome: Outcome
+    outcome: StepOutput
 
 
-def judged_tick(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
-    """What the physics left behind, judged; only the episode is read."""
-    return Tracked(*after_tick(episodes, tracked.episode, chance))
+def step_column(episodes: Episodes, tracked: RobotColumn, chance: np.ndarray) -> RobotColumn:
+    """Evaluate what the physics left behind; only the episode is read."""
+    return RobotColumn(*step_episode(episodes, tracked.episode, chance))
 
 
-def first_look(episodes: Episodes, tracked: Tracked, chance: np.ndarray) -> Tracked:
-    """A robot at the beginning of an episode."""
-    episode, blank = begun(episodes, chance), tracked.outcome
-    frame = episodes.task.observed(episode.state, episode.inputs.command, episode.parameters)
-    past, seen = shown(episodes, episode.past, frame, episode.age)
-    told = episodes.task.privileged(episode.state, episode.inputs.command, episode.parameters)
-    looks = {"privileged": told, "seen": seen, "final_privileged": told, "final": seen}
-    return Tracked(replace(episode, past=past), Outcome(**{**vars(blank), **looks}))
+def reset_column(episodes: Episodes, tracked: RobotColumn, chance: np.ndarray) -> RobotColumn:
+    """Put a robot at the beginning of an episode."""
+    episode, blank = reset_episode(episodes, chance), tracked.outcome
+    frame = episodes.task.observe(episode.state, episode.inputs.command, episode.parameters)
+    past, seen = observe(episodes, episode.past, frame, episode.age)
+    critic_obs = episodes.task.privileged(episode.state, episode.inputs.command, episode.parameters)
+    looks = {"privileged": critic_obs, "seen": seen, "final_privileged": critic_obs, "final": seen}
+    return RobotColumn(replace(episode, past=past), StepOutput(**{**vars(blank), **looks}))
 
 
-class JudgeSource:
+class EpisodeSource:
     """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
 
     def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Given], seconds: float) -> None:
@@ -60,28 +63,46 @@ class JudgeSource:
             task.robot, task.controller, free=paths, uses_foot_forces=True, threads=4, **task.world, **task.effects
         )
         limit = round(seconds * task.drive.rate)
-        self.episodes = Episodes(task, randomisation, dict(ranges), self.ticks.first, self.ticks.parameters, limit)
+        self.episodes = Episodes(
+            task=task,
+            randomisation=randomisation,
+            ranges=dict(ranges),
+            first=self.ticks.first,
+            nominal=self.ticks.parameters,
+            limit=limit,
+        )
         self.draws = self.episodes.draws + self.episodes.tick_draws
-        self.first = Tracked(
-            Episode(self.ticks.first, self.ticks.inputs, self.ticks.parameters, 0.0, 0.0, past=no_past(self.episodes)),
+        self.first = RobotColumn(
+            Episode(
+                state=self.ticks.first,
+                inputs=self.ticks.inputs,
+                parameters=self.ticks.parameters,
+                age=0.0,
+                next_push=0.0,
+                past=empty_history(self.episodes),
+            ),
             _blank(task),
         )
         self.size = number_count(self.first)
         layout = emit.first_is_state([self.size, self.draws])
         example = np.zeros(self.draws)
-        judge = compiling.program(judged_tick, self.episodes, self.first, example)
-        begin = compiling.program(first_look, self.episodes, self.first, example)
-        self.judge = cuda.source(judge, layout, "judge", np.float32, BLOCK)
-        self.begin = cuda.source(begin, layout, "begin", np.float32, BLOCK)
+        step = compiling.program(step_column, self.episodes, self.first, example)
+        reset = compiling.program(reset_column, self.episodes, self.first, example)
+        self.step = cuda.source(step, layout, "step", np.float32, BLOCK)
+        self.reset = cuda.source(reset, layout, "reset", np.float32, BLOCK)
 
     @cached_property
     def places(self) -> dict[str, slice]:
         """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
-            "state": number_count(self.ticks.first), "inputs": number_count(self.ticks.inputs),
-            "parameters": number_count(self.ticks.parameters), "age": 1, "next_push": 1, "level": 1,
+            "state": number_count(self.ticks.first),
+            "inputs": number_count(self.ticks.inputs),
+            "parameters": number_count(self.ticks.parameters),
+            "age": 1,
+            "next_push": 1,
+            "level": 1,
             "past": number_count(self.first.episode.past),
-        }  # fmt: skip
+        }
         sizes |= {key: number_count(value) for key, value in vars(self.first.outcome).items()}
         out, at = {}, 0
         for key, size in sizes.items():
@@ -103,10 +124,10 @@ class CudaLanes:
         if int(n) != n or n < 1:
             raise InputError(f"a training needs at least one robot, got {n}")
         self.cupy, self.n, self.task = cupy(), int(n), task
-        self.source = JudgeSource(task, task.randomisation(randomise), command, seconds)
+        self.source = EpisodeSource(task, task.randomisation(randomise), command, seconds)
         ticks = self.source.ticks
         kernels = {}
-        for name, text in ((KERNEL, ticks.text), ("judge", self.source.judge), ("begin", self.source.begin)):
+        for name, text in ((KERNEL, ticks.text), ("step", self.source.step), ("reset", self.source.reset)):
             module = self.cupy.RawModule(code=text, options=OPTIONS, backend="nvrtc")
             kernels[name] = module.get_function(f"{name}_advance")
         self._kernels = kernels
@@ -119,24 +140,75 @@ class CudaLanes:
         self._shared = self.cupy.zeros(1, np.float32)
 
     def rows(self, name: str) -> DeviceArray:
-        """A part of every robot's column, (number, robot), on the card."""
+        """A part of every robot's column, (number, robot), on the device."""
         return self.columns[self.source.places[name]]
 
     def begin(self, chance: DeviceArray) -> None:
         """New episodes for all robots, from draws (number, robot)."""
-        self._launch("begin", BLOCK, self.n, (self.columns, chance))
+        self._launch("reset", BLOCK, self.n, (self.columns, chance))
 
     def tick(self, chance: DeviceArray) -> None:
-        """One tick under the actions in ``rows("action")``, judged; a new episode where one is over."""
+        """One tick under the actions in ``rows("action")``, evaluated; a new episode where one is over."""
         ticks = self.source.ticks
         self._launch(KERNEL, ticks.block, self.n * ticks.threads, (self._state, self._rest))
-        self._launch("judge", BLOCK, self.n, (self.columns, chance))
+        self._launch("step", BLOCK, self.n, (self.columns, chance))
 
     def _launch(self, name: str, block: int, threads: int, arrays: tuple[DeviceArray, DeviceArray]) -> None:
         arguments = (*arrays, self._shared, np.int32(1), np.int32(self.n))
         self._kernels[name]((-(-threads // block),), (block,), arguments)
 
 
-def _blank(task: Task) -> Outcome:
-    seen, told = np.zeros(len(task.bounds)), np.zeros(task.privileged_count) if task.privileged_count else ()
-    return Outcome(told, seen, told, seen, 0.0, 0.0, 0.0, np.zeros(3), 0.0)
+def _blank(task: Task) -> StepOutput:
+    seen = np.zeros(len(task.bounds))
+    critic_obs = np.zeros(task.privileged_count) if task.privileged_count else ()
+    return StepOutput(
+        privileged=critic_obs,
+        seen=seen,
+        final_privileged=critic_obs,
+        final=seen,
+        reward=0.0,
+        fallen=0.0,
+        late=0.0,
+        velocity=np.zeros(3),
+        score=0.0,
+    )
+
+
+class GpuExam:
+    """An exam on a GPU, where a machine has no compiler for its processor: by robots of draws that no training makes.
+
+    The physics and the evaluation are the kernels of ``CudaLanes``; the policy acts as it is saved, in plain NumPy, and
+    the draws are NumPy's too. ``lanes``: a ``CudaLanes``, whose episodes last longer than the exam.
+    """
+
+    def __init__(self, exam: Exam, lanes: CudaLanes) -> None:
+        self.exam, self.lanes, self.ticks = exam, lanes, round(exam.seconds * exam.task.drive.rate)
+
+    @staticmethod
+    def of(exam: Exam) -> GpuExam:
+        ranges = {**exam.task.command_ranges, **exam.command}
+        return GpuExam(exam, CudaLanes(exam.task, exam.robots, command=ranges, seconds=exam.seconds + 1.0))
+
+    def run(self, policy: Policy, seed: int) -> ExamRuns:
+        """Let a policy act without noise."""
+        lanes, rng, task = self.lanes, np.random.default_rng(seed), self.exam.task
+        xp, n, source = lanes.cupy, lanes.n, lanes.source
+
+        def drawn() -> np.ndarray:
+            return rng.random((source.draws, n), dtype=np.float32)
+
+        chance = drawn()
+        if self.exam.first is not None:
+            chance[source.episodes.draws - task.start_draws] = self.exam.first
+        lanes.begin(xp.asarray(chance))
+        command = xp.asnumpy(lanes.rows("seen"))[task.place("command")].T.astype(float)
+        fallen, total, skipped = np.zeros(n, bool), np.zeros((n, 3)), round(_AFTER * task.drive.rate)
+        for k in range(self.ticks):
+            seen = xp.asnumpy(lanes.rows("seen")).T.astype(float)
+            lanes.rows("action")[...] = xp.asarray(np.clip(policy.action(seen), -1.0, 1.0).T.astype(np.float32))
+            lanes.tick(xp.asarray(drawn()))
+            fallen |= ~(xp.asnumpy(lanes.rows("fallen"))[0] < 0.5)  # a number that is lost is a fall
+            if k >= skipped:
+                total += np.nan_to_num(xp.asnumpy(lanes.rows("velocity")).T)
+        x, score = xp.asnumpy(lanes.rows("state"))[source.ticks.rows("q").start], xp.asnumpy(lanes.rows("score"))[0]
+        return ExamRuns(fallen, x.astype(float), total / max(1, self.ticks - skipped), command, score.astype(float))

@@ -2,34 +2,154 @@
 
 Arrays are (number, robot), as those of the physics. What happens to each row of a batch alone (episodes, slopes of the
 objective) is traced from the same NumPy as on the processor and is one kernel; PyTorch multiplies matrices and draws
-random numbers. Same card, seed and software: the same bits.
+random numbers. Same GPU, seed and software: the same bits.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import ndarray
 
 from footfall import compiling
-from footfall.batch.gpu import OPTIONS
-from footfall.errors import MissingExtraError
+from footfall.control.learned.policy import Policy
+from footfall.errors import InputError, MissingExtraError
 from footfall.learn.cuda_lanes import CudaLanes
-from footfall.learn.cuda_networks import Networks
-from footfall.learn.network import orthogonal
-from footfall.learn.ppo import Settings, divergence, policy_slopes
-from footfall.nests import Nest, Scalar
-from footfall.trace.targets import cuda, emit
+from footfall.learn.ppo import Settings, Weights, divergence, orthogonal, policy_derivatives
+from footfall.learn.task import Task
+from footfall.learn.training import Training
+from footfall.sim.gpu import OPTIONS
+from nptrace._types import Given, Json, PyTree, Scalar
+from nptrace.codegen import cuda, emit
 
 if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
     from cupy.cuda import Stream
     from torch import Tensor
     from torch.cuda import CUDAGraph
+
+
+class Networks:
+    """``theta``: first both hidden layers that see observations (with their offsets), then the others.
+
+    ``privileged``: how many of the first numbers of an observation the critic alone is given.
+    """
+
+    def __init__(self, torch: ModuleType, actor: Weights, critic: Weights, activation: str, rows: int) -> None:
+        if len(actor) < 2:
+            raise InputError("a training on a GPU needs at least one hidden layer")
+        self.torch, self.activation = torch, activation
+        self.hidden, self.privileged = len(actor[0][1]), len(critic[0][0]) - len(actor[0][0])
+        first = [np.concatenate([W, b[None]]).T for W, b in (actor[0], critic[0])]
+        first[0] = np.concatenate([np.zeros((self.hidden, self.privileged), first[0].dtype), first[0]], axis=1)
+        arrays = [np.concatenate(first)]
+        owners = [np.concatenate([np.ones_like(first[0]), np.zeros_like(first[1])])]
+        for pair in zip(actor[1:], critic[1:]):
+            for own, (W, b) in zip((1.0, 0.0), pair):
+                arrays += [W.T, b[:, None]]
+                owners += [np.full(W.T.shape, own), np.full((len(b), 1), own)]
+        self.shapes = [x.shape for x in arrays]
+        flat = np.concatenate([np.ravel(x) for x in arrays])
+        self.theta = torch.tensor(flat, dtype=torch.float32, device="cuda")
+        of_actor = np.concatenate([np.ravel(x) for x in owners])
+        self.of_actor = torch.tensor(of_actor, dtype=torch.float32, device="cuda")
+        self.parts = self._views(self.theta)
+        widths = [2 * len(b) for _, b in actor[:-1]]
+        self.given_by = [torch.zeros(width, rows, device="cuda") for width in widths]  # by each hidden layer
+        self.given = torch.zeros(len(actor[-1][1]) + 1, rows, device="cuda")  # mean actions, and the value
+
+    def _views(self, flat: Tensor) -> list[Tensor]:
+        """The layers within a vector: the first, then (W, b) of actor and critic, layer by layer."""
+        out, at = [], 0
+        for shape in self.shapes:
+            size = math.prod(shape)
+            out.append(flat[at : at + size].view(shape))
+            at += size
+        return out
+
+    def _later(self, parts: list[Tensor]) -> list[list[Tensor]]:
+        """(W, b, W, b) of actor and critic for every layer but the first."""
+        return [parts[k : k + 4] for k in range(1, len(parts), 4)]
+
+    def _activate(self, x: Tensor) -> Tensor:
+        if self.activation == "tanh":
+            return x.tanh_()
+        return self.torch.nn.functional.elu_(x) if self.activation == "elu" else x.relu_()
+
+    def actions(self, observation: Tensor) -> Tensor:
+        """Mean actions, for observations above a row of ones."""
+        return self._alone(observation, 0)
+
+    def values(self, observation: Tensor) -> Tensor:
+        return self._alone(observation, 1)
+
+    def _alone(self, observation: Tensor, which: int) -> Tensor:
+        half, first = slice(which * self.hidden, (which + 1) * self.hidden), 0 if which else self.privileged
+        x = self._activate(self.parts[0][half, first:] @ observation[first:])
+        layers = self._later(self.parts)
+        for k, layer in enumerate(layers):
+            x = self.torch.addmm(layer[2 * which + 1], layer[2 * which], x)
+            x = x if k == len(layers) - 1 else self._activate(x)
+        return x
+
+    def forward(self, observation: Tensor) -> None:
+        """Both networks for a minibatch; what they give is in ``given``."""
+        torch = self.torch
+        torch.mm(self.parts[0], observation, out=self.given_by[0])
+        self._activate(self.given_by[0])
+        layers = self._later(self.parts)
+        for k, (Wa, ba, Wc, bc) in enumerate(layers):
+            x, out = self.given_by[k], self.given if k == len(layers) - 1 else self.given_by[k + 1]
+            half, middle = len(Wa), len(x) // 2
+            torch.addmm(ba, Wa, x[:middle], out=out[:half])
+            torch.addmm(bc, Wc, x[middle:], out=out[half:])
+            if k < len(layers) - 1:
+                self._activate(out)
+
+    def backward(self, observation: Tensor, slope: Tensor, gradient: Tensor) -> None:
+        """The gradient of a loss into a vector like ``theta``, from its slope by ``given``."""
+        torch, parts = self.torch, self._views(gradient)
+        theirs, ours = self._later(parts), self._later(self.parts)
+        for k in range(len(ours) - 1, -1, -1):
+            x, half = self.given_by[k], len(ours[k][0])
+            middle = len(x) // 2
+            below = torch.empty_like(x)
+            for W, b, own, up, here in (
+                (theirs[k][0], theirs[k][1], ours[k][0], slope[:half], slice(0, middle)),
+                (theirs[k][2], theirs[k][3], ours[k][2], slope[half:], slice(middle, None)),
+            ):
+                torch.mm(up, x[here].T, out=W)
+                torch.sum(up, 1, keepdim=True, out=b)
+                torch.mm(own.T, up, out=below[here])
+            slope = self._back(below, x)
+        torch.mm(slope, observation.T, out=parts[0])
+        if self.privileged:
+            parts[0][: self.hidden, : self.privileged] = 0.0
+
+    def _back(self, slope: Tensor, given: Tensor) -> Tensor:
+        """A slope before an activation, from that after it and what it gave."""
+        aten = self.torch.ops.aten
+        if self.activation == "tanh":
+            return aten.tanh_backward(slope, given)
+        if self.activation == "elu":
+            return aten.elu_backward(slope, 1.0, 1.0, 1.0, True, given)
+        return aten.threshold_backward(slope, given, 0.0)
+
+    def actor(self) -> Weights:
+        """The actor's layers as NumPy arrays."""
+        first = self.parts[0][: self.hidden].cpu().numpy()
+        layers = [(first[:, self.privileged : -1].T.copy(), first[:, -1].copy())]
+        for W, b, _, _ in self._later(self.parts):
+            layers.append((W.cpu().numpy().T.copy(), b.cpu().numpy()[:, 0].copy()))
+        return layers
+
 
 BLOCK = 128  # threads of the kernel of slopes
 FORGET = 50.0  # rollouts that the running means of observations look back on
@@ -45,7 +165,7 @@ def pytorch() -> ModuleType:
     return torch
 
 
-def row_slopes(clip: float, given: Nest, row: Nest, noise: Nest) -> tuple[Scalar, ...]:
+def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> tuple[Scalar, ...]:
     """Slopes of both losses by what the networks gave for one row, by the log of the noise; and the divergence.
 
     given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
@@ -53,21 +173,21 @@ def row_slopes(clip: float, given: Nest, row: Nest, noise: Nest) -> tuple[Scalar
     """
     center, value = given
     action, likelihood, was, merit, target = row
-    _, by_center, by_noise = policy_slopes(clip, center, action, likelihood, merit, noise[0])
+    _, by_center, by_noise = policy_derivatives(clip, center, action, likelihood, merit, noise[0])
     return by_center, value - target, by_noise, divergence(was, noise[1], center, noise[0])
 
 
-def slopes_source(clip: float, acts: int) -> str:
-    """The CUDA source of ``row_slopes``: the noise is one for all rows."""
+def derivatives_source(clip: float, acts: int) -> str:
+    """The CUDA source of ``row_derivatives``: the noise is one for all rows."""
     a = np.zeros(acts)
     examples = ((a, 0.0), (a, 0.0, a, 0.0, 0.0), (a, a))
-    program = compiling.program(partial(row_slopes, clip), None, *examples)
+    program = compiling.program(partial(row_derivatives, clip), None, *examples)
     layout = emit.first_is_state([acts + 1, 2 * acts + 3, 2 * acts], shared=(2,))
     return cuda.source(program, layout, "slopes", np.float32, BLOCK)
 
 
 class CudaPPO:
-    """A training on the card: ``iterate`` until content."""
+    """A training on a GPU: ``iterate`` until content."""
 
     def __init__(self, lanes: CudaLanes, settings: Settings | None = None, seed: int = 0) -> None:
         self.torch = torch = pytorch()
@@ -81,7 +201,7 @@ class CudaPPO:
         count = max(1, round(s.steps * lanes.n / s.rows))
         self.batches, self.batch = count, s.steps * lanes.n // count
         self.networks = Networks(torch, actor, critic, s.activation, self.batch)
-        module = lanes.cupy.RawModule(code=slopes_source(s.clip, acts), options=OPTIONS, backend="nvrtc")
+        module = lanes.cupy.RawModule(code=derivatives_source(s.clip, acts), options=OPTIONS, backend="nvrtc")
         self._slopes = module.get_function("slopes_evaluate")
         self._make_buffers(self.privileged + seen, acts)
         self.graphs: tuple[CUDAGraph, CUDAGraph] | None = None
@@ -97,7 +217,7 @@ class CudaPPO:
 
         T, places = s.steps, self.lanes.source.places
         self.columns = torch.from_dlpack(self.lanes.columns)
-        # what the critic is told lies before what the actor sees
+        # what the critic is given lies before what the actor sees
         self.seen = self.columns[places["privileged"].start : places["seen"].stop]
         self.final_rows = self.columns[places["final_privileged"].start : places["final"].stop]
         self.action_rows = self.columns[places["action"]]
@@ -289,7 +409,7 @@ class CudaPPO:
         return graph
 
     def iterate(self) -> None:
-        """Act, then learn from it. Nothing waits for the card; ``curve_row`` does."""
+        """Act, then learn from it. Nothing waits for the GPU; ``curve_row`` does."""
         if self.graphs is None:
             self.prepare()
         assert self.graphs is not None
@@ -299,19 +419,97 @@ class CudaPPO:
         self.iteration += 1
 
     def curve_row(self) -> dict[str, float]:
-        """What the last rollout was like; waits until the card is done."""
+        """What the last rollout was like; waits until the GPU is done."""
         reward, forward, turn, falls, score, noise = self.summary.tolist()
         rate = self.lanes.task.drive.rate
         return {
-            "iteration": self.iteration, "samples": self.iteration * self.settings.steps * self.lanes.n,
-            "reward": reward, "forward_error": forward, "turn_error": turn, "falls": rate * falls, "score": score,
+            "iteration": self.iteration,
+            "samples": self.iteration * self.settings.steps * self.lanes.n,
+            "reward": reward,
+            "forward_error": forward,
+            "turn_error": turn,
+            "falls": rate * falls,
+            "score": score,
             "noise": noise,
-        }  # fmt: skip
+        }
 
     def numbers(self) -> dict[str, Tensor]:
         """All that a training is made of but its random numbers: for checkpoints."""
         return {
-            "columns": self.columns, "theta": self.networks.theta, "log_noise": self.log_noise, "moment": self.moment,
-            "square": self.square, "steps": self.steps, "rate": self.rate, "mean": self.mean,
-            "variance": self.variance, "inverse": self.inverse, "count": self.count,
-        }  # fmt: skip
+            "columns": self.columns,
+            "theta": self.networks.theta,
+            "log_noise": self.log_noise,
+            "moment": self.moment,
+            "square": self.square,
+            "steps": self.steps,
+            "rate": self.rate,
+            "mean": self.mean,
+            "variance": self.variance,
+            "inverse": self.inverse,
+            "count": self.count,
+        }
+
+
+class CudaTraining(Training):
+    """Everything stays on the GPU; the processor looks at six numbers now and then."""
+
+    device = "cuda"
+    default_settings = Settings(rows=24576, noise=0.3)  # four minibatches of 4096 robots
+
+    def __init__(
+        self,
+        task: Task,
+        robots: int = 4096,
+        seed: int = 0,
+        settings: Settings | None = None,
+        command: Mapping[str, Given] | None = None,
+        randomise: Given = True,
+        seconds: float | None = None,
+    ) -> None:
+        super().__init__(task, robots, seed, settings, randomise)
+        self.torch = pytorch()
+        ranges, limit = {**task.command_ranges, **(command or {})}, task.seconds if seconds is None else seconds
+        lanes = CudaLanes(task, robots, command=ranges, randomise=randomise, seconds=limit)
+        self.ppo = CudaPPO(lanes, self.settings, self.seed)
+        self.ppo.prepare()
+
+    @property
+    def iteration(self) -> int:
+        return self.ppo.iteration
+
+    def iterate(self, count: int = 1) -> dict[str, float]:
+        began = time.perf_counter()
+        for _ in range(count):
+            self.ppo.iterate()
+        row = self.ppo.curve_row()  # waits for the GPU
+        self.seconds += time.perf_counter() - began
+        return self._add_row({**row, "seconds": self.seconds})
+
+    def policy(self) -> Policy:
+        ppo, task = self.ppo, self.task
+        weights = tuple((W.astype(float), b.astype(float)) for W, b in ppo.networks.actor())
+        mean, inverse = (x.cpu().numpy()[ppo.privileged :, 0].astype(float) for x in (ppo.mean, ppo.inverse))
+        name, activation = task.robot.name, self.settings.activation
+        return Policy(
+            robot=name,
+            drive=task.drive,
+            mean=mean,
+            spread=1.0 / inverse,
+            weights=weights,
+            activation=activation,
+            joints=task.robot.joint_names,
+        )
+
+    # -- checkpoints -------------------------------------------------------------------------------------------------
+    def _numbers(self) -> dict[str, ndarray]:
+        arrays = {key: value.cpu().numpy() for key, value in self.ppo.numbers().items()}
+        return {**arrays, "random": self.ppo.random.get_state().numpy()}
+
+    def _words(self) -> dict[str, Json]:
+        return {"iteration": self.ppo.iteration}
+
+    def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
+        for key, tensor in self.ppo.numbers().items():
+            tensor.copy_(self.torch.from_numpy(np.array(numbers[key])))
+        self.ppo.random.set_state(self.torch.from_numpy(np.array(numbers["random"])))
+        self.ppo.iteration = int(words["iteration"])

@@ -1,7 +1,8 @@
 """Episodes of a task: what is drawn when one begins, and when it ends. Plain NumPy for one robot, traced for many.
 
-The environments of the processor and the training on a GPU run the same two functions: ``begun``, which turns uniform
-draws into a robot with a command, and ``after_tick``, which judges a tick and begins anew where an episode is over.
+The environments of the processor and the training on a GPU run the same two functions: ``reset_episode``, which turns
+uniform draws into a robot with a command, and ``step_episode``, which evaluates a tick and begins anew where an episode
+is over.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.control.learned.past import pushed_on
+from footfall.control.learned.past import append_history
 from footfall.identity import digest_of
 from footfall.learn.randomise import EXTRAS, Randomisation, Range, within
-from footfall.learn.task_base import Task
-from footfall.nests import Nest, Scalar
-from footfall.simulate.tick import Inputs, RunState
-from footfall.trace.face import tree
+from footfall.learn.task import Task
+from footfall.sim.tick import Inputs, RunState
+from nptrace import numeric
+from nptrace._types import PyTree, Scalar
+from nptrace.frontend import tree
 
 COMMANDS = ("forward", "sideways", "turn")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Episodes:
-    """What every episode of a training shares: the constant of ``begun`` and ``after_tick``.
+    """What every episode of a training shares: the constant of ``reset_episode`` and ``step_episode``.
 
     first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
     """
@@ -58,7 +59,7 @@ class Episodes:
         return None if parts is None or self.task.digest is None else digest_of((parts, self.task.digest))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Episode:
     """One robot within its episode. ``inputs``: its command, and the push of the tick to come."""
 
@@ -68,11 +69,13 @@ class Episode:
     age: Scalar  # ticks
     next_push: Scalar  # the age at which it is pushed
     level: Scalar = 0.0  # of difficulty, from 0 on
-    past: dict[str, Nest] = field(default_factory=dict)  # what was seen before, where that matters (``no_past``)
+    past: dict[str, PyTree] = field(
+        default_factory=dict
+    )  # what was seen before, where that matters (``empty_history``)
 
 
-def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Scalar = 0.0) -> Episode:
-    """A new episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
+def reset_episode(episodes: Episodes, chance: Float[ndarray, "draws"], level: Scalar = 0.0) -> Episode:
+    """Begin an episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
     task, ranges, first = episodes.task, episodes.randomisation, episodes.first
     robot, drive = task.robot, task.drive
     drawn = {key: within(episodes.ranges[key], chance[k]) for k, key in enumerate(COMMANDS)}
@@ -88,22 +91,33 @@ def begun(episodes: Episodes, chance: Float[ndarray, "draws"], level: Scalar = 0
     extra = {key: chance[at + k] for k, key in enumerate(ranges.extras)}
     strength, payload, delay, latency = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in EXTRAS)
     parameters[trunk] = parameters[trunk] + payload
-    level = task.assigned(level, more)
+    level = task.assign_level(level, more)
     parameters |= task.terrain(level, more)
-    q = task.started(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
+    q = task.initial_pose(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
     gains = strength * np.stack([within(ranges.stiffness, chance[5]), within(ranges.damping, chance[6])])
     tick = np.floor(chance[7] * round(drive.gait.period * drive.rate))
     memory = {**first.memory, "gains": gains, "delay": delay}
     state = replace(first, tick=tick, q=q, memory=memory)
     push = np.floor(chance[8] * ranges.push_every * drive.rate)
-    command = task.commanded(drawn, chance[: len(COMMANDS)])
-    return Episode(state, Inputs(command, np.zeros(6)), parameters, 0.0, push, level, no_past(episodes, latency))
+    command = task.draw_command(drawn, chance[: len(COMMANDS)])
+    return Episode(
+        state=state,
+        inputs=Inputs(command, np.zeros(6)),
+        parameters=parameters,
+        age=0.0,
+        next_push=push,
+        level=level,
+        past=empty_history(episodes, latency),
+    )
 
 
-def pushed(
+def push_of_tick(
     episodes: Episodes, age: Scalar, next_push: Scalar, chance: Float[ndarray, "2"]
 ) -> tuple[Float[ndarray, "6"], Scalar]:
-    """(wrench on the trunk in the tick to come, age of the push after it). An impulse is a force for one tick."""
+    """Return (wrench on the trunk in the tick to come, age of the push after it).
+
+    An impulse is a force for one tick.
+    """
     ranges, rate = episodes.randomisation, episodes.task.drive.rate
     now = np.abs(age - next_push) < 0.5
     force = np.where(now, rate * within(ranges.push, chance[0]), 0.0)
@@ -113,11 +127,11 @@ def pushed(
     return np.concatenate([np.zeros(3), level, np.zeros(1)]), later
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, kw_only=True)
+class StepOutput:
     """What a learner needs of a tick."""
 
-    privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is told beside ``seen``
+    privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is given beside ``seen``
     seen: Float[ndarray, "no"]  # the observation to act on next
     final_privileged: Float[ndarray, "k"] | tuple[()]
     final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
@@ -128,71 +142,82 @@ class Outcome:
     score: Scalar  # how well the task is done, from 0 to 1
 
 
-def after_tick(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, Outcome]:
-    """Judge a tick, begin anew if the episode is over, and say what comes next: push and observation."""
+def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, StepOutput]:
+    """Evaluate a tick, begin anew if the episode is over, and return what comes next: push and observation."""
     task = episodes.task
     command = episode.inputs.command
-    judged = task.judged(episode.state, command, episode.parameters)
+    result = task.evaluate_tick(episode.state, command, episode.parameters)
     age = episode.age + 1.0
-    fallen = judged.fallen > 0.5
+    fallen = result.fallen > 0.5
     late = ~fallen & (age > episodes.limit - 0.5)
     memory = {**episode.state.memory, "last": episode.state.memory["action"]}
     goes_on = replace(episode, state=replace(episode.state, memory=memory), age=age)
     asked = command.forward * age / task.drive.rate
-    level = task.promoted(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0), judged.score)
-    now: Episode = chosen(fallen | late, begun(episodes, chance[: episodes.draws], level), goes_on)
-    push, next_push = pushed(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
+    level = task.next_level(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0), result.score)
+    now: Episode = where_tree(fallen | late, reset_episode(episodes, chance[: episodes.draws], level), goes_on)
+    push, next_push = push_of_tick(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
     now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)
-    frame = task.observed(now.state, now.inputs.command, now.parameters)
-    past, seen = shown(episodes, now.past, frame, now.age, chance[episodes.draws + 2 :])
+    frame = task.observe(now.state, now.inputs.command, now.parameters)
+    past, seen = observe(episodes, now.past, frame, now.age, chance[episodes.draws + 2 :])
     now = replace(now, past=past)
-    _, final = shown(episodes, episode.past, judged.observation, age)
-    score = scored(task, judged.score, episode.level)
-    outcome = Outcome(
-        task.privileged(now.state, now.inputs.command, now.parameters), seen,
-        task.privileged(episode.state, command, episode.parameters), final, judged.reward,
-        np.where(fallen, 1.0, 0.0), np.where(late, 1.0, 0.0), judged.velocity, score,
-    )  # fmt: skip
+    _, final = observe(episodes, episode.past, result.observation, age)
+    score = score_of_level(task, result.score, episode.level)
+    outcome = StepOutput(
+        privileged=task.privileged(now.state, now.inputs.command, now.parameters),
+        seen=seen,
+        final_privileged=task.privileged(episode.state, command, episode.parameters),
+        final=final,
+        reward=result.reward,
+        fallen=np.where(fallen, 1.0, 0.0),
+        late=np.where(late, 1.0, 0.0),
+        velocity=result.velocity,
+        score=score,
+    )
     return now, outcome
 
 
-def no_past(episodes: Episodes, latency: Scalar = 0.0) -> dict[str, Nest]:
-    """What is kept of the past where an episode begins: ``frames`` that are still to be shown, their ``latency``
-    [ticks], and ``shown``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
+def empty_history(episodes: Episodes, latency: Scalar = 0.0) -> dict[str, PyTree]:
+    """What is kept of the past where an episode begins: ``frames`` that are still to be seen, their ``latency``
+    [ticks], and ``seen``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
     size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
-    past: dict[str, Nest] = {}
+    past: dict[str, PyTree] = {}
     if longest > 0:
         past |= {"frames": np.zeros((ceil(longest) + 1, size)), "latency": latency}
     if episodes.task.drive.history > 1:
-        past["shown"] = np.zeros((episodes.task.drive.history, size))
+        past["seen"] = np.zeros((episodes.task.drive.history, size))
     return past
 
 
-def shown(
-    episodes: Episodes, past: Mapping[str, Nest], frame: Float[ndarray, "size"], age: Scalar,
+def observe(
+    episodes: Episodes,
+    past: Mapping[str, PyTree],
+    frame: Float[ndarray, "size"],
+    age: Scalar,
     chance: ndarray | None = None,
-) -> tuple[dict[str, Nest], Float[ndarray, "no"]]:  # fmt: skip
-    """(the past after it, what a policy sees): what is measured comes late and with noise, behind what it saw before.
+) -> tuple[dict[str, PyTree], Float[ndarray, "no"]]:
+    """Return (the past after it, what a policy sees).
+
+    What is measured comes late and with noise, behind what it saw before.
 
     chance: of the noise; none without. An episode has no past at the age of 0.
     """
     after, goes_on = dict(past), age > 0.5
     if "frames" in past:
-        frames = pushed_on(past["frames"], goes_on, frame)
+        frames = append_history(past["frames"], goes_on, frame)
         ago = np.arange(len(frames))[::-1]
         part = np.maximum(1.0 - np.abs(past["latency"] - ago), 0.0)  # between two ticks, of both
-        frame = np.where(episodes.task.comes_late, part @ frames, frame)
+        frame = np.where(episodes.task.delayed, part @ frames, frame)
         after["frames"] = frames
     if chance is not None:
-        frame = noisy(episodes, frame, chance)
-    if "shown" in past:
-        after["shown"] = pushed_on(past["shown"], goes_on, frame)
-        frame = after["shown"].reshape(-1)
+        frame = add_noise(episodes, frame, chance)
+    if "seen" in past:
+        after["seen"] = append_history(past["seen"], goes_on, frame)
+        frame = after["seen"].reshape(-1)
     return after, frame
 
 
-def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
-    """What is seen with noise, from uniform draws; what is judged, and what ends an episode, has none.
+def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
+    """What is seen with noise, from uniform draws; what is result, and what ends an episode, has none.
 
     Numbers without bounds, which a user's own observations may be, have none either.
     """
@@ -203,13 +228,13 @@ def noisy(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Fl
     return np.clip(seen + most * (2.0 * chance - 1.0), -bounds, bounds)
 
 
-def scored(task: Task, score: Scalar, level: Scalar) -> Scalar:
-    """How well a task is done: of one with levels, how high a robot has come."""
+def score_of_level(task: Task, score: Scalar, level: Scalar) -> Scalar:
+    """Return how well a task is done: of one with levels, how high a robot has come."""
     return (np.floor(level) + 1.0) / task.levels if task.levels > 1 else score
 
 
-def chosen(condition: Scalar, one: Nest, other: Nest) -> Nest:
-    """One of two nests of arrays, by a condition that may be traced."""
+def where_tree(condition: Scalar, one: PyTree, other: PyTree) -> PyTree:
+    """Return one of two pytrees of arrays, by a condition that may be traced."""
     ones, rebuild = tree.flatten(one)
     others, _ = tree.flatten(other)
     return rebuild([numeric.select(condition, a, b) for a, b in zip(ones, others)])

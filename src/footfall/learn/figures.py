@@ -37,14 +37,16 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
     if not curve:
         raise InputError("a learning curve needs a row or more")
     panels = (
-        ("reward", "reward of a tick"), ("forward_error", "error of the forward speed [m/s]"),
-        ("score", "score"), ("falls", "falls of a robot in a second"),
-    )  # fmt: skip
-    x = [row.get("seconds", row.get("cpu_seconds", 0.0)) for row in curve]  # curves of before say cpu_seconds
+        ("reward", "reward of a tick"),
+        ("forward_error", "error of the forward speed [m/s]"),
+        ("score", "score"),
+        ("falls", "falls of a robot in a second"),
+    )
+    x = [row["seconds"] for row in curve]
     with style():
         figure = new_figure(8.4, 4.6)
         for axis, (key, title), color in zip(figure.subplots(2, 2, sharex=True).ravel(), panels, COLORS):
-            axis.plot(x, [row.get(key, row.get("gait")) for row in curve], color=color)
+            axis.plot(x, [row[key] for row in curve], color=color)
             axis.set_title(title, loc="left")
             axis.set_xlim(0.0, x[-1])
             if key != "reward":

@@ -14,24 +14,33 @@ from numpy import ndarray
 from numpy.typing import DTypeLike
 
 from footfall import compiling
-from footfall.batch.batch import Batch
 from footfall.control.interface import Command
 from footfall.errors import InputError, unknown
-from footfall.learn.episode import COMMANDS, Episode, Episodes, begun, no_past, noisy, pushed, scored, shown
+from footfall.learn.episode import (
+    COMMANDS,
+    Episode,
+    Episodes,
+    add_noise,
+    empty_history,
+    observe,
+    push_of_tick,
+    reset_episode,
+    score_of_level,
+)
 from footfall.learn.randomise import checked_range
-from footfall.learn.task import RANGES, Judged, Task, judge
-from footfall.learn.task_base import privileged
-from footfall.nests import Given, Nest
-from footfall.trace.face import tree
+from footfall.learn.task import Task, TickResult, evaluate_tick, privileged
+from footfall.sim.batch import Batch
+from nptrace._types import Given, PyTree
+from nptrace.frontend import tree
 
 Which: TypeAlias = slice | ndarray  # some of the lanes
 
 
 @dataclass(frozen=True)
-class Ticked:
+class LanesResult:
     """What came of a tick, an entry per lane."""
 
-    judged: Judged  # before any reset
+    result: TickResult  # before any reset
     fallen: ndarray
     late: ndarray  # the time limit is reached
 
@@ -71,31 +80,47 @@ class WalkLanes:
         self.limit = round(seconds * task.drive.rate)
         free = (*self.randomisation.paths(self.robot), *task.paths)
         self.batch = Batch(
-            self.robot, n, task.controller, free=free, dtype=dtype,
-            uses_foot_forces=True, threads=threads, **task.world, **task.effects,
-        )  # fmt: skip
+            self.robot,
+            n,
+            task.controller,
+            free=free,
+            dtype=dtype,
+            uses_foot_forces=True,
+            threads=threads,
+            **task.world,
+            **task.effects,
+        )
         model = self.batch.simulation.model
         nominal = {path: np.asarray(model.parameter(path), float) for path in free}
         seen = (self.batch.first, Command(), nominal)
-        self._judge = compiling.compile(judge, task, *seen, target="batch", dtype=dtype)
-        self._tell = None
+        self._evaluate = compiling.compile(evaluate_tick, task, *seen, target="batch", dtype=dtype)
+        self._privileged = None
         if task.privileged_count:
-            self._tell = compiling.compile(privileged, task, *seen, target="batch", dtype=dtype)
-        self.episodes = Episodes(task, self.randomisation, self.ranges, self.batch.first, nominal, self.limit)
-        self._begun = compiling.compile(begun, self.episodes, np.zeros(self.episodes.draws), 0.0, target="batch")
+            self._privileged = compiling.compile(privileged, task, *seen, target="batch", dtype=dtype)
+        self.episodes = Episodes(
+            task=task,
+            randomisation=self.randomisation,
+            ranges=self.ranges,
+            first=self.batch.first,
+            nominal=nominal,
+            limit=self.limit,
+        )
+        self._reset = compiling.compile(
+            reset_episode, self.episodes, np.zeros(self.episodes.draws), 0.0, target="batch"
+        )
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
         self.level = np.zeros(n)  # of difficulty
         self.ended = np.zeros(n)  # scores after the last tick
-        past = no_past(self.episodes)
+        past = empty_history(self.episodes)
         self.past = {key: np.zeros((n, *np.shape(x)), dtype) for key, x in past.items()}
-        self.shown = np.zeros((n, len(task.bounds)), np.float32)  # what policies saw last
+        self.observation = np.zeros((n, len(task.bounds)), np.float32)  # what policies saw last
         frame = np.zeros(len(task.frame_bounds))
-        self._show, self._end = None, None
+        self._observe, self._observe_last = None, None
         if past:
             kept = (past, frame, 0.0)
-            self._show = compiling.compile(shown, self.episodes, *kept, frame, target="batch", dtype=dtype)
-            self._end = compiling.compile(shown, self.episodes, *kept, target="batch", dtype=dtype)
+            self._observe = compiling.compile(observe, self.episodes, *kept, frame, target="batch", dtype=dtype)
+            self._observe_last = compiling.compile(observe, self.episodes, *kept, target="batch", dtype=dtype)
         self.generators: list[np.random.Generator] = []
 
     # -- episodes ----------------------------------------------------------------------------------------------------
@@ -104,7 +129,7 @@ class WalkLanes:
         lanes = np.asarray(which, dtype=int)
         self._promote(lanes)
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
-        new: Episode = self._begun(chance, self.level[lanes])
+        new: Episode = self._reset(chance, self.level[lanes])
         self.level[lanes] = new.level
         batch = self.batch
         for now, fresh in zip(tree.flatten(batch.state)[0], tree.flatten(new.state)[0]):
@@ -125,7 +150,9 @@ class WalkLanes:
         done = lanes[self.age[lanes] > 0]
         asked = self.batch.command["forward"][done] * self.age[done] / self.task.drive.rate
         fallen = np.where(self.age[done] < self.limit, 1.0, 0.0)
-        self.level[done] = self.task.promoted(self.level[done], self.batch.q[done, 0], asked, fallen, self.ended[done])
+        self.level[done] = self.task.next_level(
+            self.level[done], self.batch.q[done, 0], asked, fallen, self.ended[done]
+        )
 
     def stagger(self, rng: np.random.Generator) -> None:
         """Let the present episodes be of any age: episodes that all began together would end together."""
@@ -133,19 +160,19 @@ class WalkLanes:
         self.age += passed
         self.next_push += passed
 
-    def _pushed(self) -> None:
+    def _set_pushes(self) -> None:
         """Pushes of the tick to come: an impulse is a force for one tick."""
         if self.randomisation.push[1] == 0.0:
             return
         self.batch.push[:] = 0.0
         for lane in np.flatnonzero(self.age == self.next_push):
             chance = self.generators[lane].random(2)
-            self.batch.push[lane], self.next_push[lane] = pushed(
+            self.batch.push[lane], self.next_push[lane] = push_of_tick(
                 self.episodes, self.age[lane], self.next_push[lane], chance
             )
 
     # -- ticks -------------------------------------------------------------------------------------------------------
-    def tick(self, actions: ndarray) -> Ticked:
+    def tick(self, actions: ndarray) -> LanesResult:
         """Act for one tick of the drive."""
         actions = np.asarray(actions)
         if actions.shape != (self.n, self.robot.nj):
@@ -155,13 +182,13 @@ class WalkLanes:
         memory = self.batch.state.memory
         memory["last"][:] = memory["action"]
         memory["action"][:] = np.clip(actions, -1.0, 1.0)
-        self._pushed()
+        self._set_pushes()
         self.batch.run(1)
         self.age += 1
-        judged = self.look(slice(None))
-        return Ticked(judged, judged.fallen > 0.5, self.age >= self.limit)
+        result = self.look(slice(None))
+        return LanesResult(result, result.fallen > 0.5, self.age >= self.limit)
 
-    def _now(self, which: Which) -> tuple[Nest, Command, dict[str, ndarray]]:
+    def _now(self, which: Which) -> tuple[PyTree, Command, dict[str, ndarray]]:
         """Some lanes as they are: state, command, parameters."""
         leaves, rebuild = tree.flatten(self.batch.state)
         command: Given = {key: values[which] for key, values in self.batch.command.items()}
@@ -169,42 +196,45 @@ class WalkLanes:
         return rebuild([x[which] for x in leaves]), Command(**command), parameters
 
     def privileged(self, which: Which) -> ndarray:
-        """What a critic is told of some lanes beside what policies see; numbers that are lost are zeros."""
-        if self._tell is None:
+        """Return what a critic is given of some lanes beside what policies see; numbers that are lost are zeros."""
+        if self._privileged is None:
             return np.zeros((len(np.arange(self.n)[which]), 0), np.float32)
-        told = np.asarray(self._tell(*self._now(which)), np.float32)
-        return _zeros_for_lost(told)
+        critic_obs = np.asarray(self._privileged(*self._now(which)), np.float32)
+        return _zeros_for_lost(critic_obs)
 
-    def look(self, which: Which) -> Judged:
-        """Judge some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
-        seen = self._judge(*self._now(which))
+    def look(self, which: Which) -> TickResult:
+        """Evaluate some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
+        seen = self._evaluate(*self._now(which))
         found, back = tree.flatten(seen)
-        judged: Judged = back([x if np.isfinite(x).all() else _zeros_for_lost(x) for x in found])
-        self.ended[which] = judged.score
-        return replace(judged, score=scored(self.task, judged.score, self.level[which]))
+        result: TickResult = back([x if np.isfinite(x).all() else _zeros_for_lost(x) for x in found])
+        self.ended[which] = result.score
+        return replace(result, score=score_of_level(self.task, result.score, self.level[which]))
 
-    def show(self, frames: ndarray, which: Which = slice(None)) -> ndarray:
-        """What policies of some lanes see after a tick, of what there is to see: late, with noise of each lane's own
-        chance, and behind what was seen before. ``shown`` has that of all lanes."""
+    def observe(self, frames: ndarray, which: Which = slice(None)) -> ndarray:
+        """Return what policies of some lanes see after a tick, of what there is to see.
+
+        It comes late, with noise of each lane's own chance, and behind what was seen before. ``observation`` has that
+        of all lanes.
+        """
         lanes = np.arange(self.n)[which]
         chance = np.zeros_like(frames)
         if self.randomisation.noise:
             chance = np.array([self.generators[k].random(frames.shape[1]) for k in lanes])
-        if self._show is None:
-            self.shown[lanes] = noisy(self.episodes, frames, chance)
+        if self._observe is None:
+            self.observation[lanes] = add_noise(self.episodes, frames, chance)
         else:
             before = {key: kept[lanes] for key, kept in self.past.items()}
-            past, self.shown[lanes] = self._show(before, frames, self.age[lanes].astype(float), chance)
+            past, self.observation[lanes] = self._observe(before, frames, self.age[lanes].astype(float), chance)
             for key, kept in self.past.items():
                 kept[lanes] = past[key]
-        return self.shown[lanes]
+        return self.observation[lanes]
 
-    def last_shown(self, frames: ndarray, which: ndarray) -> ndarray:
+    def last_observation(self, frames: ndarray, which: ndarray) -> ndarray:
         """What policies would see of the end of an episode, without noise; nothing is kept."""
-        if self._end is None:
+        if self._observe_last is None:
             return frames
         before = {key: kept[which] for key, kept in self.past.items()}
-        _, seen = self._end(before, frames, self.age[which].astype(float))
+        _, seen = self._observe_last(before, frames, self.age[which].astype(float))
         return np.asarray(seen)
 
     def episode(self, which: Which) -> dict[str, ndarray]:
@@ -218,6 +248,3 @@ class WalkLanes:
 
 def _zeros_for_lost(x: ndarray) -> ndarray:
     return np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-__all__ = ["RANGES", "Ticked", "WalkLanes"]

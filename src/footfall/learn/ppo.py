@@ -2,15 +2,19 @@
 
 Actor and critic are separate networks, and are updated in two threads. The step size follows the Kullback-Leibler
 divergence between the policies before and after. Works on any Gymnasium vector environment of boxes that resets in the
-same step. What its infos have as ``privileged`` the critic alone is told (Pinto et al. 2018).
+same step. What its infos have as ``privileged`` the critic alone is given (Pinto et al. 2018).
+
+The networks are small and in plain NumPy: gradients by hand, Adam, and running means of what goes in. The forward pass
+is ``control.learned.network.layers_of``, the same that walks.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,14 +23,99 @@ from numpy import ndarray
 
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
-from footfall.learn.network import Adam, Normaliser, Weights, backward, orthogonal
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
 
 
-@dataclass(frozen=True)
+Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
+
+
+def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
+    """Layers of given sizes with orthogonal columns of length √2, the last one's of length ``last``; no offsets."""
+    layers: Weights = []
+    for k, (a, b) in enumerate(pairwise(sizes)):
+        Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))
+        Q = Q * np.sign(np.diag(R))
+        gain = last if k == len(sizes) - 2 else np.sqrt(2.0)
+        layers.append(((gain * (Q if a >= b else Q.T)).astype(dtype), np.zeros(b, dtype)))
+    return layers
+
+
+def activation_derivative(given: ndarray, activation: str) -> ndarray:
+    """The derivative of an activation, from what it gave."""
+    if activation == "tanh":
+        return 1.0 - given * given
+    return np.minimum(given + 1.0, 1.0) if activation == "elu" else (given > 0.0).astype(given.dtype)
+
+
+def backward(
+    weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
+) -> list[ndarray]:
+    """Gradients by W and b of every layer, from what each layer gave and the slope of a loss by the last."""
+    gradients: list[ndarray] = []
+    ones = np.ones(len(slope), slope.dtype)  # a product adds rows up faster than a sum over the first axis
+    for k in range(len(weights) - 1, -1, -1):
+        gradients[:0] = [given[k].T @ slope, ones @ slope]
+        if k:
+            slope = slope @ weights[k][0].T
+            slope *= activation_derivative(given[k], activation)
+    return gradients
+
+
+@dataclass(kw_only=True)
+class Adam:
+    """Adam (Kingma & Ba 2015) on arrays that are changed in place; gradients longer than ``longest`` are shortened."""
+
+    parameters: list[ndarray]
+    longest: float = 1.0
+    decay: tuple[float, float] = (0.9, 0.999)
+    steps: int = 0
+    means: list[ndarray] = field(default_factory=list)
+    squares: list[ndarray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.means = [np.zeros_like(p) for p in self.parameters]
+        self.squares = [np.zeros_like(p) for p in self.parameters]
+
+    def step(self, gradients: Sequence[ndarray], rate: float) -> None:
+        self.steps += 1
+        length = float(np.sqrt(sum(float(np.sum(g * g)) for g in gradients)))
+        shorter = min(1.0, self.longest / (length + 1e-8))
+        b1, b2 = self.decay
+        size = rate * np.sqrt(1.0 - b2**self.steps) / (1.0 - b1**self.steps)
+        for p, g, m, s in zip(self.parameters, gradients, self.means, self.squares):
+            g = (shorter * g).astype(p.dtype, copy=False)
+            m += (1.0 - b1) * (g - m)
+            s += (1.0 - b2) * (g * g - s)
+            p -= (size * m / (np.sqrt(s) + 1e-8)).astype(p.dtype, copy=False)
+
+
+class Normaliser:
+    """Running mean and variance of the numbers that a network sees (Chan, Golub & LeVeque 1983)."""
+
+    def __init__(self, size: int) -> None:
+        self.count, self.mean, self.square = 0.0, np.zeros(size), np.zeros(size)
+
+    def update(self, rows: Float[ndarray, "n size"]) -> None:
+        rows = rows.reshape(-1, rows.shape[-1])
+        mean, new = rows.mean(axis=0, dtype=float), float(len(rows))
+        away, total = mean - self.mean, self.count + new
+        self.square += rows.var(axis=0, dtype=float) * new + away * away * self.count * new / total
+        self.mean = self.mean + away * new / total
+        self.count = total
+
+    @property
+    def spread(self) -> Float[ndarray, "size"]:
+        """Standard deviations, none below 0.01: a number that never moves is left alone."""
+        return np.sqrt(np.maximum(self.square / max(self.count, 1.0), 1e-4))
+
+    def __call__(self, rows: ndarray) -> ndarray:
+        return ((rows - self.mean) / self.spread).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Constants of a training."""
 
@@ -54,7 +143,7 @@ class Settings:
             raise InputError("discount must lie in (0, 1), trace in [0, 1], and entropy be 0 or more")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Rollout:
     """What happened between updates, (step, robot, ...)."""
 
@@ -65,7 +154,9 @@ class Rollout:
     reward: ndarray  # with what was still to come where a time limit cut it off
     value: ndarray
     done: ndarray
-    told: ndarray | None = None  # what the critic sees, where it is told more: that, and the observations behind it
+    critic_obs: ndarray | None = (
+        None  # what the critic sees, where it is given more: that, and the observations behind it
+    )
 
 
 class PPO:
@@ -90,8 +181,8 @@ class PPO:
         self.log_noise = np.full(acts, np.log(self.settings.noise), np.float32)
         self.normaliser, self.more_normaliser = Normaliser(seen), Normaliser(more)
         self.rate = self.settings.first_rate
-        self._actor_step = Adam([*_flat(self.actor), self.log_noise])
-        self._critic_step = Adam(_flat(self.critic))
+        self._actor_step = Adam(parameters=[*_flat(self.actor), self.log_noise])
+        self._critic_step = Adam(parameters=_flat(self.critic))
         self._pool = ThreadPoolExecutor(1)
         self._libraries = ThreadpoolController()
         self.normaliser.update(self.observation)
@@ -107,39 +198,43 @@ class PPO:
 
     def _iterate(self, watch: Callable[..., None] | None) -> dict[str, float]:
         rollout, reward = self._act(watch)
-        last = self._value(self._told(self.normaliser(self.observation), self.privileged))
+        last = self._value(self._critic_obs(self.normaliser(self.observation), self.privileged))
         advantage = advantages(rollout, last, self.settings.discount, self.settings.trace)
         divergence = self._learn(rollout, advantage)
         self.iteration += 1
         self.samples += rollout.reward.size
         return {
-            "iteration": self.iteration, "samples": self.samples, "cpu_seconds": time.process_time() - self.began,
-            "reward": reward, "noise": float(np.exp(self.log_noise).mean()),
-            "rate": self.rate, "divergence": divergence,
-        }  # fmt: skip
+            "iteration": self.iteration,
+            "samples": self.samples,
+            "cpu_seconds": time.process_time() - self.began,
+            "reward": reward,
+            "noise": float(np.exp(self.log_noise).mean()),
+            "rate": self.rate,
+            "divergence": divergence,
+        }
 
-    def _told(self, seen: ndarray, privileged: ndarray) -> ndarray:
-        """What the critic sees, of normalised observations and of what it alone is told."""
+    def _critic_obs(self, seen: ndarray, privileged: ndarray) -> ndarray:
+        """What the critic sees, of normalised observations and of what it alone is given."""
         if not privileged.shape[1]:
             return seen
         return np.concatenate([self.more_normaliser(privileged), seen], axis=1)
 
-    def _value(self, told: ndarray) -> ndarray:
-        return layers_of(self.critic, told, self.settings.activation)[-1][:, 0]
+    def _value(self, critic_obs: ndarray) -> ndarray:
+        return layers_of(self.critic, critic_obs, self.settings.activation)[-1][:, 0]
 
     def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
         """(what happened, mean reward)."""
         rows: list[tuple[ndarray, ...]] = []
-        raw, more, told_rows, earned = [], [], [], 0.0
+        raw, more, critic_rows, earned = [], [], [], 0.0
         for _ in range(self.settings.steps):
             seen, deviation = self.normaliser(self.observation), np.exp(self.log_noise)
-            told = self._told(seen, self.privileged)
+            critic_obs = self._critic_obs(seen, self.privileged)
             raw.append(self.observation)
             more.append(self.privileged)
-            told_rows.append(told)
+            critic_rows.append(critic_obs)
             center = layers_of(self.actor, seen, self.settings.activation)[-1]
             action = center + deviation * self.rng.standard_normal(center.shape, dtype=np.float32)
-            value = self._value(told)
+            value = self._value(critic_obs)
             self.observation, reward, terminated, truncated, infos = self.env.step(action)
             if watch is not None:
                 watch(reward, terminated, truncated, infos)
@@ -150,14 +245,15 @@ class PPO:
             if len(late):  # the world goes on after a time limit: what was still to come is estimated
                 ends = self.normaliser(np.stack([infos["final_obs"][k] for k in late]))
                 known = infos.get("final_privileged", self.privileged)[late]
-                reward[late] += self.settings.discount * self._value(self._told(ends, known))
+                reward[late] += self.settings.discount * self._value(self._critic_obs(ends, known))
             likelihood = log_likelihood(action, center, self.log_noise)
             rows.append((seen, action, likelihood, center, reward, value, terminated | truncated))
         self.normaliser.update(np.stack(raw))
-        rollout = Rollout(*(np.stack(column) for column in zip(*rows)))
+        names = ("seen", "action", "likelihood", "center", "reward", "value", "done")
+        rollout = Rollout(**{name: np.stack(column) for name, column in zip(names, zip(*rows))})
         if self.privileged.size:
             self.more_normaliser.update(np.stack(more))
-            rollout.told = np.stack(told_rows)
+            rollout.critic_obs = np.stack(critic_rows)
         return rollout, earned
 
     def _learn(self, rollout: Rollout, advantage: ndarray) -> float:
@@ -168,15 +264,15 @@ class PPO:
         merit = (merit - merit.mean()) / (merit.std() + 1e-8)
         orders = [self.rng.permutation(count) for _ in range(self.settings.epochs)]
         parts = max(1, round(count / self.settings.rows))
-        critic = self._pool.submit(self._learn_values, flat.get("told", flat["seen"]), target, orders, parts)
+        critic = self._pool.submit(self._learn_values, flat.get("critic_obs", flat["seen"]), target, orders, parts)
         divergence = self._learn_actions(flat, merit, orders, parts)
         critic.result()
         return divergence
 
-    def _learn_values(self, told: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
+    def _learn_values(self, critic_obs: ndarray, target: ndarray, orders: list[ndarray], parts: int) -> None:
         for order in orders:
             for rows in np.array_split(order, parts):
-                _, gradients = value_loss(self.critic, told[rows], target[rows], self.settings.activation)
+                _, gradients = value_loss(self.critic, critic_obs[rows], target[rows], self.settings.activation)
                 self._critic_step.step(gradients, self.settings.critic_rate)
 
     def _learn_actions(self, flat: dict[str, ndarray], merit: ndarray, orders: list[ndarray], parts: int) -> float:
@@ -185,9 +281,14 @@ class PPO:
         for order in orders:
             for rows in np.array_split(order, parts):
                 _, gradients, center = policy_loss(
-                    self.actor, self.log_noise, flat["seen"][rows], flat["action"][rows], flat["likelihood"][rows],
-                    merit[rows], settings,
-                )  # fmt: skip
+                    self.actor,
+                    self.log_noise,
+                    flat["seen"][rows],
+                    flat["action"][rows],
+                    flat["likelihood"][rows],
+                    merit[rows],
+                    settings,
+                )
                 apart = float(np.mean(divergence(flat["center"][rows], before, center, self.log_noise)))
                 if apart > 2.0 * settings.divergence:
                     self.rate = max(1e-5, self.rate / 1.5)
@@ -223,7 +324,7 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
     return out
 
 
-def policy_slopes(
+def policy_derivatives(
     clip: float, center: ndarray, action: ndarray, before: Scalar, merit: Scalar, log_noise: ndarray
 ) -> tuple[Scalar, ndarray, ndarray]:
     """Of one row, or of rows: (clipped objective, negated; its slopes by the mean action and the log of the noise)."""
@@ -236,13 +337,18 @@ def policy_slopes(
 
 
 def policy_loss(
-    actor: Weights, log_noise: ndarray, seen: ndarray, action: ndarray, before: ndarray, merit: ndarray,
+    actor: Weights,
+    log_noise: ndarray,
+    seen: ndarray,
+    action: ndarray,
+    before: ndarray,
+    merit: ndarray,
     settings: Settings,
-) -> tuple[float, list[ndarray], ndarray]:  # fmt: skip
+) -> tuple[float, list[ndarray], ndarray]:
     """(clipped objective with an entropy bonus, negated; gradients of weights and noise; means of the actions)."""
     given = layers_of(actor, seen, settings.activation)
     center, count = given[-1], np.asarray(len(seen), given[-1].dtype)
-    losses, by_center, by_noise = policy_slopes(settings.clip, center, action, before, merit, log_noise)
+    losses, by_center, by_noise = policy_derivatives(settings.clip, center, action, before, merit, log_noise)
     loss = float(np.mean(losses)) - settings.entropy * float(np.sum(log_noise))
     weights = backward(actor, given, (by_center / count).astype(center.dtype), settings.activation)
     return loss, [*weights, (by_noise.mean(axis=0) - settings.entropy).astype(center.dtype)], center

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from footfall.compare.mujoco_run import mujoco_model, run_mujoco
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command
 from footfall.control.learned import onnx_file
@@ -23,13 +22,15 @@ from footfall.control.learned.mapping import ALIASES, read_mapping, renamed, wir
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.travelled import TravelledPolicy
 from footfall.errors import SPOILED, InputError, unknown
-from footfall.learn.train import TASKS
-from footfall.nests import Given
+from footfall.learn.task import ENGINES
+from footfall.learn.tasks import TASKS
+from footfall.learn.walk import TRACKING, WalkTask
+from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
-from footfall.simulate.simulation import Simulation
+from footfall.sim.simulation import Simulation
+from nptrace._types import Given
 
-ENGINES = ("footfall", "mujoco")
-FORWARD, TRACKING = 0.4, 0.1  # [m/s]: of the trial, and how far the speed may be off
+FORWARD = 0.4  # [m/s], of the trial
 _AFTER = 1.0  # [s] of the trial that do not count
 
 
@@ -52,7 +53,9 @@ class Trial:
         if self.fell:
             return [Mismatch("falls", f"in {self.engine} the robot falls when it should walk at {self.command:g} m/s")]
         if self.error > TRACKING:
-            words = f"told to walk at {self.command:g} m/s, in {self.engine} it walks at {self.velocity[0]:.2f} m/s"
+            words = (
+                f"commanded to walk at {self.command:g} m/s, in {self.engine} it walks at {self.velocity[0]:.2f} m/s"
+            )
             return [Mismatch("tracking", f"{words} forward and {self.velocity[1]:.2f} m/s sideways")]
         return []
 
@@ -70,9 +73,14 @@ class Preflight:
 
 
 def preflight(
-    file: str | Path, robot: Robot, mapping: str | Path | None = None, *, engine: str = "footfall",
-    seconds: float = 4.0, forward: float = FORWARD,
-) -> Preflight:  # fmt: skip
+    file: str | Path,
+    robot: Robot,
+    mapping: str | Path | None = None,
+    *,
+    engine: str = "footfall",
+    seconds: float = 4.0,
+    forward: float = FORWARD,
+) -> Preflight:
     """Check a policy's file against a robot, then let it walk for some seconds (0: not at all)."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
@@ -81,7 +89,7 @@ def preflight(
         found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
     else:
         found, policy = _check_own(Path(file), robot, mapping)
-    walks = task_of(file) != "recover" and not any(m.kind == "missing_joint" for m in found)
+    walks = TASKS.get(task_of(file), WalkTask).walks and not any(m.kind == "missing_joint" for m in found)
     trial = try_out(policy, robot, engine, seconds, forward) if policy is not None and walks and seconds > 0 else None
     return Preflight([*found, *(trial.mismatches() if trial else [])], trial)
 
@@ -103,8 +111,8 @@ def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch]
         policy.check_fits(robot)
     except InputError as error:
         return [Mismatch("missing_joint", str(error))], None
-    said = policy.drive.interface(robot.replace(name=policy.robot))
-    return differences(said, reference, f"robot '{robot.name}'"), policy
+    given = policy.drive.interface(robot.replace(name=policy.robot))
+    return differences(given, reference, f"robot '{robot.name}'"), policy
 
 
 def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[list[Mismatch], TravelledPolicy | None]:
@@ -119,16 +127,16 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
         return [Mismatch("unsaid", words)], None
     try:
         meant = wired(metadata, mapping, str(file))
-        said = Interface.of({**_plain(mapping, mapping), **_plain(metadata, mapping)}, str(file))
+        given = Interface.of({**_plain(mapping, mapping), **_plain(metadata, mapping)}, str(file))
     except InputError as error:
         return [*_named(mapping or metadata, robot, mapping), Mismatch("wiring", str(error))], None
     of_network, of_robot = fits_network(meant, graph), fits_robot(meant, robot)
     if mapping:
-        other = differences(said, meant, "the mapping")
+        other = differences(given, meant, "the mapping")
     else:
         reference = _reference(text.get("task", "walk"), robot, _history(text))
         other = differences(meant, reference, f"robot '{robot.name}'")
-    if any(m.kind == "missing_joint" for m in of_robot):  # said already
+    if any(m.kind == "missing_joint" for m in of_robot):  # is found already
         other = [m for m in other if m.kind != "missing_joint"]
     return [*of_network, *of_robot, *other], None if of_network else TravelledPolicy(graph, meant)
 
@@ -137,7 +145,7 @@ def _reference(task: str, robot: Robot, history: int) -> Interface:
     """How a policy of a task is wired to a robot when footfall learns it, with as long a history as was asked for."""
     if task not in TASKS:
         raise unknown("task", task, TASKS)
-    return replace(TASKS[task](robot).drive, history=history).interface(robot)
+    return replace(TASKS[task].of(robot).drive, history=history).interface(robot)
 
 
 def _history(text: Mapping[str, str]) -> int:

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from footfall.errors import InputError, unknown
-from footfall.nests import Given, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Given, Scalar
 
 Range = tuple[float, float]
 EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, where they are not one number
 LATEST = 10  # ticks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Randomisation:
     """Ranges to draw from, each (least, most); ``Randomisation.none()`` draws nothing but the command.
 
@@ -63,7 +63,9 @@ class Randomisation:
     @staticmethod
     def none() -> Randomisation:
         one = (1.0, 1.0)
-        return Randomisation((0.8, 0.8), one, one, one, (0.0, 0.0), joints=(0.0, 0.0))
+        return Randomisation(
+            friction=(0.8, 0.8), mass=one, stiffness=one, damping=one, push=(0.0, 0.0), joints=(0.0, 0.0)
+        )
 
     @staticmethod
     def from_option(option: Given) -> Randomisation:

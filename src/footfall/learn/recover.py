@@ -2,36 +2,44 @@
 
 An episode begins with the robot turned any way, its joints anywhere within their limits, a little over the ground. It
 lasts as long as a robot may take to get up; nothing ends it early but numbers that no robot has.
+``evaluate_recovery`` examines a policy in the environment of the training, ``assess_recovery`` also in MuJoCo.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.bodies import body_spheres
+from footfall.contact.ground import Plane
 from footfall.contact.model import ContactModel
 from footfall.contact.points import Sphere, spheres_of
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Drive, Policy
-from footfall.errors import InputError
-from footfall.gravity import STANDARD
-from footfall.hardware.motor_model import MotorModel
+from footfall.control.learned.travelled import TravelledPolicy
+from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
-from footfall.learn.randomise import Randomisation
-from footfall.learn.task_base import (
+from footfall.learn.randomise import Randomisation, within
+from footfall.learn.task import (
+    ASSESS_SEED,
+    ENGINES,
+    EXAM_SEED,
     NONE,
     WILD,
-    Judged,
+    Assessment,
+    Exam,
+    ExamRuns,
     Parameters,
+    Progress,
     Task,
+    TickResult,
     check_stands,
     check_weights,
     drive_of,
@@ -39,11 +47,16 @@ from footfall.learn.task_base import (
     weighted,
     yielding,
 )
-from footfall.nests import Given, Scalar
+from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import JointModel, joint_forces
-from footfall.simulate.tick import RunState
+from footfall.sim.batch import counted
+from footfall.sim.joints import JointModel, joint_forces
+from footfall.sim.motors import MotorModel
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import RunState
+from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Given, Json, Scalar
 
 # What a second of each is worth. The first five are to be had, the last three of them in as far as the trunk is
 # upright; the others are to be avoided.
@@ -67,13 +80,13 @@ _OVER = 0.02  # [m] over the ground where an episode begins
 _WIDE = 1.5  # [rad] from standing, of a joint without limits
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RecoverTask(Task):
     """A robot, its drive, and what getting up is worth.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. anyhow: the part
-    of the episodes that begin in any pose; the others begin the further from standing the higher a robot's level is,
-    which rises when it ends an episode up and falls when it does not: so what standing is worth is known early.
+    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. any_pose: the
+    part of the episodes that begin in any pose; the others begin the further from standing the higher a robot's level
+    is, which rises when it ends an episode up and falls when it does not: so what standing is worth is known early.
     """
 
     robot: Robot
@@ -82,27 +95,77 @@ class RecoverTask(Task):
     dt: float = 2e-3
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
-    anyhow: float = 0.5
+    any_pose: float = 0.5
     motors: MotorModel | None = None
     joints: JointModel | None = None
     seconds: ClassVar[float] = 5.0
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "forward": (0.0, 0.0), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
-    }  # fmt: skip
+        "forward": (0.0, 0.0),
+        "sideways": (0.0, 0.0),
+        "turn": (0.0, 0.0),
+    }
     start_draws: ClassVar[int] = 4
     levels: ClassVar[int] = 10
     settings: ClassVar[Mapping[str, Given]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
+
+    walks: ClassVar[bool] = False
+    exam_robots: ClassVar[int] = 200
+    bench_seconds: ClassVar[float] = 30.0
 
     def __post_init__(self) -> None:
         weights = check_weights(self.weights, WEIGHTS)
         check_stands(self.robot, "getting up")
         object.__setattr__(self, "weights", weights)
 
-    @staticmethod
-    def of(robot: Robot, **options: Any) -> RecoverTask:
-        """The task with gains that are known to carry the robot, or that scale with it."""
+    @classmethod
+    def of(cls, robot: Robot, **options: Any) -> Self:
+        """Return the task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "getting up")
-        return RecoverTask(robot, drive_of(robot, reach=REACH), **options)
+        return cls(robot=robot, drive=drive_of(robot, reach=REACH), **options)
+
+    # -- how good a policy is ----------------------------------------------------------------------------------------
+    def assess(
+        self,
+        policy: Policy | TravelledPolicy,
+        *,
+        engine: str = "footfall",
+        robots: int = 100,
+        seconds: float | None = None,
+        seed: int = ASSESS_SEED,
+        progress: Progress | None = None,
+    ) -> Assessment:
+        """Let robots get up within 4 s unless given, turned any way."""
+        if not isinstance(policy, Policy):
+            raise InputError(
+                "the policy is not wired as footfall wires policies that get up: see footfall policy check"
+            )
+        seconds = WITHIN if seconds is None else seconds
+        up = assess_recovery(
+            policy, self.robot, engine=engine, robots=robots, seconds=seconds, seed=seed, progress=progress
+        )
+        words = f"{robots} robots that differ, turned any way, in {engine}: {100 * up:.1f} % up after {seconds:g} s"
+        return Assessment(up >= 1.0 - MOST_DOWN, seconds, {"up": up}, words)
+
+    def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
+        return {"up_within_4s": evaluate_recovery(policy, self.robot, robots=robots).part}
+
+    def exam(self) -> Callable[[Policy], float]:
+        return lambda policy: evaluate_recovery(policy, self.robot, robots=self.exam_robots, seed=EXAM_SEED).part
+
+    def gpu_exam(self, robots: int) -> Exam:
+        """Robots in any pose, that are to be up after 4 s."""
+        given = {**{f.name: getattr(self, f.name) for f in fields(self)}, "any_pose": 1.0}
+
+        def part(runs: ExamRuns) -> float:
+            return float((runs.score > 0.5).mean())
+
+        return Exam(
+            task=_AnyPose(**given),
+            robots=robots,
+            seconds=WITHIN,
+            score=part,
+            numbers=lambda runs: {"up_within_4s": part(runs)},
+        )
 
     @property
     def world(self) -> dict[str, Given]:
@@ -122,10 +185,15 @@ class RecoverTask(Task):
         low, high = np.array([j.lower for j in joints]), np.array([j.upper for j in joints])
         return np.maximum(low, stand - _WIDE), np.minimum(high, stand + _WIDE)
 
-    def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: Float[ndarray, "4"],
-        parameters: Parameters = NONE, level: Scalar = 0.0,
-    ) -> Float[ndarray, "nq"]:  # fmt: skip
+    def initial_pose(
+        self,
+        q: Float[ndarray, "nq"],
+        ranges: Randomisation,
+        joints: Float[ndarray, "nj"],
+        chance: Float[ndarray, "4"],
+        parameters: Parameters = NONE,
+        level: Scalar = 0.0,
+    ) -> Float[ndarray, "nq"]:
         """Turned some way or any, its lowest place just over the ground."""
         low, high = self.limits
         joints = low + (high - low) * joints
@@ -137,7 +205,7 @@ class RecoverTask(Task):
         axis = np.stack([np.sin(lean) * np.cos(tilt), np.sin(lean) * np.sin(tilt)])
         near = np.concatenate([np.stack([np.cos(lean)]), axis, np.zeros(1)])
         bent = self.robot.poses["stand"].joints * (1.0 - far) + far * joints
-        easy = chance[3] >= self.anyhow
+        easy = chance[3] >= self.any_pose
         quat, joints = np.where(easy, near, quat), np.where(easy, bent, joints)
         turned = np.concatenate([q[:3], quat, joints])
         poses = body_poses(self.robot, turned)
@@ -146,10 +214,10 @@ class RecoverTask(Task):
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
-    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return np.clip(level + np.where(score > 0.5, 1.0, -0.5), 0.0, self.levels - 1.0)
 
-    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
+    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
         robot, drive, memory = self.robot, self.drive, state.memory
         R, v = to_rotation(state.q[3:7]), state.v
         stand, forces = robot.poses["stand"], state.forces[:, 2]
@@ -177,10 +245,21 @@ class RecoverTask(Task):
         }
         terms = weighted(values, self.weights, drive.rate)
         up = (R[2, 2] > np.cos(np.radians(UP_LEAN))) & (state.q[2] > UP_HEIGHT * stand.height) & (others < 0.01)
-        return Judged(
-            self.observed(state, command), terms, sum(terms.values()), values["fall"], heading_velocity(R, v), contact,
-            np.where(up, 1.0, 0.0),
-        )  # fmt: skip
+        return TickResult(
+            observation=self.observe(state, command),
+            terms=terms,
+            reward=sum(terms.values()),
+            fallen=values["fall"],
+            velocity=heading_velocity(R, v),
+            contact=contact,
+            score=np.where(up, 1.0, 0.0),
+        )
+
+
+class _AnyPose(RecoverTask):
+    """Getting up, whose score is of the tick alone."""
+
+    levels: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
@@ -197,30 +276,89 @@ class Recovery:
 
 
 def evaluate_recovery(
-    policy: Policy, robot: Robot, *, robots: int = 1000, seconds: float = WITHIN, randomise: Given = True,
-    seed: int = 1_000_000, contact: ContactModel | None = None, **options: Any,
-) -> Recovery:  # fmt: skip
+    policy: Policy,
+    robot: Robot,
+    *,
+    robots: int = 1000,
+    seconds: float = WITHIN,
+    randomise: Given = True,
+    seed: int = 1_000_000,
+    contact: ContactModel | None = None,
+    **options: Any,
+) -> Recovery:
     """Robots that differ, from any pose, without noise: who is up after some seconds, and since when.
 
     contact: a law that they may not have learned on.
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
-    task = RecoverTask(robot, policy.drive, contact=contact, anyhow=1.0)
+    task = RecoverTask(robot=robot, drive=policy.drive, contact=contact, any_pose=1.0)
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
     lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
     lanes.begin(range(robots))
     x, y = lanes.batch.q[:, 4], lanes.batch.q[:, 5]
     lean = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
-    observation, rows = lanes.show(lanes.look(slice(None)).observation), []
+    observation, rows = lanes.observe(lanes.look(slice(None)).observation), []
     for _ in range(round(seconds * policy.rate)):
-        judged = lanes.tick(policy.action(observation)).judged
-        observation = lanes.show(judged.observation)
+        result = lanes.tick(policy.action(observation)).result
+        observation = lanes.observe(result.observation)
         rows.append(lanes.ended > 0.5)
     was_up = np.array(rows)
     since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout
     times = np.where(was_up[-1], (len(was_up) - since + 1) / policy.rate, np.inf)
     return Recovery(was_up[-1], times, lean)
+
+
+MOST_DOWN = 0.05
+_BORNE = 0.9  # of the weight, by the feet of a robot that is up
+_LAST = 10  # ticks at the end over which that is averaged
+
+
+def assess_recovery(
+    policy: Policy,
+    robot: Robot,
+    *,
+    engine: str = "footfall",
+    robots: int = 100,
+    seconds: float = WITHIN,
+    seed: int = ASSESS_SEED,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> float:
+    """The part of the robots that are up after some seconds, from any pose."""
+    if engine not in ENGINES:
+        raise unknown("simulator", engine, ENGINES)
+    if engine == "footfall":
+        return evaluate_recovery(policy, robot, robots=counted(robots), seconds=seconds, seed=seed).part
+    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
+    up = []
+    for k in range(counted(robots)):
+        if progress is not None:
+            progress("in MuJoCo", k, robots)
+        up.append(_gets_up(task, policy, seconds, np.random.default_rng(seed + k)))
+    return float(np.mean(up))
+
+
+def _gets_up(task: RecoverTask, policy: Policy, seconds: float, rng: np.random.Generator) -> bool:
+    """One robot in MuJoCo, with MuJoCo's own contact."""
+    ranges, robot, trunk = Randomisation(), task.robot, f"{task.robot.trunk}.mass"
+    heavier = robot.with_parameters({trunk: within(ranges.mass, rng.random()) * robot.parameter(trunk)})
+    q, v = robot.state("stand")
+    start: Given = (task.initial_pose(q, ranges, rng.random(robot.nj), rng.random(4)), v)
+    simulation = Simulation(
+        heavier,
+        policy,
+        ground=Plane(friction=within(ranges.friction, rng.random())),
+        dt=task.dt,
+        start=start,
+        collisions=task.touching,
+        stop_on_fall=False,
+        compile_controller=False,
+    )
+    rec = run_mujoco(simulation, seconds, mujoco_model(simulation, contact={}))
+    q, stand = rec.q[-1], robot.poses["stand"]
+    borne = rec.force[-_LAST:, :, 2].sum(axis=1).mean() / (heavier.mass * STANDARD)
+    upright = to_rotation(q[3:7])[2, 2] > np.cos(np.radians(UP_LEAN))
+    return bool(upright and q[2] > UP_HEIGHT * stand.height and borne > _BORNE)
 
 
 __all__ = ["UP_HEIGHT", "UP_LEAN", "WEIGHTS", "WITHIN", "RecoverTask", "Recovery", "evaluate_recovery"]

@@ -3,30 +3,49 @@
 Every robot has a course of its own (``contact.course``). One that walks most of the way that was asked goes up a level,
 one that comes less than half as far, or falls, goes down one (Rudin et al. 2022). A policy may see the ground around it
 (``scan``), or be blind; a blind one observes what a walking one does, and runs wherever that runs.
+
+The task ``rough_blind`` is the same courses by a policy that does not see them. It feels its way by what it saw just
+before (Lee et al. 2020). The critic, which no robot carries, is given what the policy must guess: the ground around it,
+its velocity, what touches, and what was drawn for it (Pinto et al. 2018).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
+from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
-from footfall.control.learned.scan import Places, around, told
+from footfall.control.learned.scan import Places, around, relative_heights
 from footfall.gait.pattern import Gait, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.randomise import Randomisation
-from footfall.learn.size import Size
-from footfall.learn.task import WEIGHTS, WalkTask
-from footfall.learn.task_base import Parameters, check_stands, drive_of, yielding
-from footfall.nests import Given, Scalar
+from footfall.learn.task import (
+    EXAM_SEED,
+    NONE,
+    Exam,
+    ExamRuns,
+    Parameters,
+    Size,
+    TickResult,
+    check_stands,
+    drive_of,
+    heading_velocity,
+    yielding,
+)
+from footfall.learn.walk import WEIGHTS, WalkTask
 from footfall.robot.model.description import Robot
+from footfall.sim.tick import RunState
+from footfall.spatial.gravity import STANDARD
+from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Given, Json, Scalar
 
 LEVELS = 10
 # What the first and the last level of each kind are; those between lie evenly between them. Trenches are as deep on the
@@ -53,33 +72,76 @@ UP, DOWN = 0.8, 0.5  # parts of the way that was asked
 PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RoughTask(WalkTask):
     """Walking over a course, seen where the drive has a scan. ``touching``: parts that collide beside the feet."""
 
     touching: str = "knees,shanks"
-    seconds: ClassVar[float] = 10.0  # as long as those by which a policy is judged
+    seconds: ClassVar[float] = 10.0  # as long as those by which a policy is evaluated
     commands: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "forward": (0.3, 0.6), "sideways": (0.0, 0.0), "turn": (0.0, 0.0),
-    }  # fmt: skip
+        "forward": (0.3, 0.6),
+        "sideways": (0.0, 0.0),
+        "turn": (0.0, 0.0),
+    }
     swing: ClassVar[float] = 0.08
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
-    worth: ClassVar[Mapping[str, float]] = {
-        **WEIGHTS, "height": -8.0, "posture": -0.1, "bounce": -0.5,
+    default_weights: ClassVar[Mapping[str, float]] = {
+        **WEIGHTS,
+        "height": -8.0,
+        "posture": -0.1,
+        "bounce": -0.5,
         "footing": -2.0,  # part of the feet that stand on an edge
-    }  # fmt: skip
+    }
     settings: ClassVar[Mapping[str, Given]] = {"hidden": (128, 128)}
+    exam_robots: ClassVar[int] = 4 * LEVELS  # on courses of each kind
+    bench_seconds: ClassVar[float] = 120.0
+    bench_all_robots: ClassVar[bool] = False
 
-    @staticmethod
-    def of(robot: Robot, **options: Any) -> RoughTask:
-        """The task with gains that are known to carry the robot, or that scale with it."""
+    # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
+    def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
+        """Return which part of so many robots master the courses, in percent by kind and level."""
+        mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
+        percent = (100 * mastery.success).round().tolist()
+        return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}
+
+    def exam(self) -> Callable[[Policy], float]:
+        courses = Courses(self, each=self.exam_robots // LEVELS)
+        return lambda policy: float(courses.mastered(policy, EXAM_SEED).success.mean())
+
+    def gpu_exam(self, robots: int) -> Exam:
+        """So many robots on each kind of course, that walk forward at 0.4 m/s."""
+        each, cells, forward, seconds = max(1, robots // LEVELS), len(KINDS) * LEVELS, 0.4, 10.0
+        # what is earned does not count in an exam, and a task may know more terms
+        given = GivenCourse(**{f.name: getattr(self, f.name) for f in fields(self) if f.name != "weights"})
+
+        def mastery(runs: ExamRuns) -> Float[ndarray, "kinds levels"]:
+            passed = ~runs.fallen & (runs.x > UP * forward * seconds)
+            return passed.reshape(len(KINDS), LEVELS, each).mean(axis=2)
+
+        def numbers(runs: ExamRuns) -> dict[str, Json]:
+            percent = (100 * mastery(runs)).round(1).tolist()
+            return {"mastered": float(mastery(runs).mean()), "percent_by_level": dict(zip(KINDS, percent))}
+
+        return Exam(
+            task=given,
+            robots=each * cells,
+            seconds=seconds,
+            command={"forward": (forward, forward)},
+            first=(np.arange(each * cells) // each + 0.5) / cells,
+            score=lambda runs: float(mastery(runs).mean()),
+            numbers=numbers,
+        )
+
+    @classmethod
+    def of(cls, robot: Robot, **options: Any) -> Self:
+        """Return the task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, "walking")
-        return RoughTask(robot, drive_of(robot, gait=long_strides(robot), reach=0.8, scan=SCAN), **options)
+        return cls(robot=robot, drive=drive_of(robot, gait=long_strides(robot), reach=0.8, scan=SCAN), **options)
 
     @property
-    def usual_randomisation(self) -> Randomisation:
+    def default_randomisation(self) -> Randomisation:
         return Randomisation.full(self.robot)
 
     @property
@@ -92,7 +154,7 @@ class RoughTask(WalkTask):
         }
 
     # -- the course --------------------------------------------------------------------------------------------------
-    def assigned(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
+    def assign_level(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
         """A robot keeps the kind of its first course, so that each kind gets harder at its own pace."""
         kind = np.floor(chance[0] * len(KINDS))
         return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
@@ -103,7 +165,7 @@ class RoughTask(WalkTask):
         played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
         return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
 
-    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         up = (travelled > UP * asked) & (fallen < 0.5)
         down = (travelled < DOWN * asked) | (fallen > 0.5)
         whole = np.floor(level)
@@ -132,20 +194,22 @@ class RoughTask(WalkTask):
             on_edge.append(np.where(feet[k, 2] - foot.radius - np.minimum(behind, ahead) > _VOID, contact[k], 0.0))
         return {"footing": sum(on_edge) / len(on_edge)}
 
-    def scanned(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+    def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
         """Heights of the course where the drive has its scan."""
         return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
 
     def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: Places) -> Float[ndarray, "k"]:
         """Heights of the course at places around the robot."""
-        return told(self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, places)]))
+        return relative_heights(
+            self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, places)])
+        )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GivenCourse(RoughTask):
     """Whose first draw says which course it is, kind by kind and level by level: for exams."""
 
-    def assigned(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
+    def assign_level(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
         cell = np.floor(chance[0] * (len(KINDS) * LEVELS))
         kind = np.floor(cell / LEVELS)
         return cell - LEVELS * kind + _KIND * (kind + 1.0)
@@ -154,7 +218,7 @@ class GivenCourse(RoughTask):
         whole = np.floor(level)
         return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
 
-    def promoted(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return level
 
 
@@ -203,14 +267,24 @@ class Courses:
     """Robots on every level of every kind of course, ``each`` on a cell, that walk forward at one speed [m/s]."""
 
     def __init__(
-        self, task: RoughTask, *, each: int = 16, forward: float = 0.4, seconds: float = 10.0, randomise: Given = True,
+        self,
+        task: RoughTask,
+        *,
+        each: int = 16,
+        forward: float = 0.4,
+        seconds: float = 10.0,
+        randomise: Given = True,
         **options: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.each, self.way = each, forward * seconds
         self.lanes = WalkLanes(
-            task, each * len(KINDS) * LEVELS, command={"forward": forward}, randomise=randomise, seconds=seconds,
+            task,
+            each * len(KINDS) * LEVELS,
+            command={"forward": forward},
+            randomise=randomise,
+            seconds=seconds,
             **options,
-        )  # fmt: skip
+        )
 
     def mastered(self, policy: Policy, seed: int) -> Mastery:
         """Which part of them comes far enough, without noise of actions."""
@@ -221,10 +295,10 @@ class Courses:
         kind, level = np.divmod(np.arange(n) // self.each, LEVELS)
         lanes.level[:] = level
         lanes.batch.set(course_of(kind.astype(float), level.astype(float), np.arange(n) % 64.0))
-        fallen, observation = np.zeros(n, dtype=bool), lanes.show(lanes.look(slice(None)).observation)
+        fallen, observation = np.zeros(n, dtype=bool), lanes.observe(lanes.look(slice(None)).observation)
         for _ in range(lanes.limit):
-            judged = lanes.tick(policy.action(observation)).judged
-            observation, fallen = lanes.show(judged.observation), fallen | (judged.fallen > 0.5)
+            result = lanes.tick(policy.action(observation)).result
+            observation, fallen = lanes.observe(result.observation), fallen | (result.fallen > 0.5)
         mastered = ~fallen & (lanes.batch.q[:, 0] > UP * self.way)
         return Mastery(mastered.reshape(len(KINDS), LEVELS, self.each).mean(axis=2))
 
@@ -232,14 +306,76 @@ class Courses:
 def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **options: Any) -> Mastery:
     """So many robots on every level of every kind, of unseen seeds; options as for ``Courses``."""
     policy.check_fits(robot)
-    return Courses(RoughTask(robot, policy.drive), **options).mastered(policy, seed)
+    return Courses(RoughTask(robot=robot, drive=policy.drive), **options).mastered(policy, seed)
+
+
+HISTORY = 3  # observations that it sees
+_COURSE = ("friction", "slope", "rise", "bumps", "gap", "tread")
+_SLOW = 0.1  # [m/s] of a Mini Cheetah: under which a command is no measure of the way
+_FASTEST = 10.0  # velocity that is given [m/s]
+_STRONGEST = 5.0  # force that is given [weights of the robot]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlindTask(RoughTask):
+    """Walking over a course that is felt.
+
+    A velocity is followed in the heading's axes, and a robot that feels a stair earns as much by turning and walking
+    along it: so coming on is worth something too, along the course.
+    """
+
+    default_weights: ClassVar[Mapping[str, float]] = {
+        **RoughTask.default_weights,
+        "way": 1.5,  # velocity along the course, in parts of what is asked, at most 1
+    }
+    settings: ClassVar[Mapping[str, Given]] = {"hidden": (256, 128), "activation": "elu"}
+
+    @classmethod
+    def of(cls, robot: Robot, **options: Any) -> Self:
+        """Return the task with gains that are known to carry the robot, or that scale with it."""
+        check_stands(robot, "walking")
+        drive = drive_of(robot, gait=long_strides(robot), reach=0.8, history=HISTORY)
+        return cls(robot=robot, drive=drive, **options)
+
+    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
+        found = super().evaluate_tick(state, command, parameters)
+        along = to_rotation(state.q[3:7])[0] @ state.v[3:6]
+        part = np.clip(along / np.maximum(command.forward, _SLOW * self.size.speed), -1.0, 1.0)
+        way = self.weights["way"] * part / self.drive.rate
+        return replace(found, terms={**found.terms, "way": way}, reward=found.reward + way)
+
+    @property
+    def privileged_count(self) -> int:
+        return len(SCAN) + 3 + 3 * self.robot.nf + 1 + len(_COURSE) + 4
+
+    def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"]:
+        """Heights of the ground around it; its velocity; of every foot the push of a riser, whether it is down and how
+        high it is; what other links bear; the course; and the trunk's mass, the delay and the gains."""
+        robot, memory = self.robot, state.memory
+        R, feet, weight = to_rotation(state.q[3:7]), state.forces[: robot.nf], robot.mass * STANDARD
+        speed = np.stack([*heading_velocity(R, state.v)[:2], R[2] @ state.v[3:6]])
+        others = np.sum(np.abs(state.forces[robot.nf :])) / weight
+        drawn = [parameters[f"ground.{key}"] for key in _COURSE] + [parameters[f"{robot.trunk}.mass"], memory["delay"]]
+        return np.concatenate(
+            [
+                self.heights(state.q, parameters, SCAN),
+                np.clip(speed, -_FASTEST, _FASTEST),
+                np.clip(feet[:, 0] / weight, -_STRONGEST, _STRONGEST),
+                np.where(feet[:, 2] > 1.0, 1.0, 0.0),
+                np.clip(self.foot_heights(state.q, parameters), -1.0, 1.0),
+                np.stack([np.minimum(others, _STRONGEST), *drawn]),
+                memory["gains"],
+            ]
+        )
 
 
 __all__ = [
     "DEEP",
+    "HISTORY",
     "KINDS",
     "LEVELS",
     "SCAN",
+    "BlindTask",
     "Courses",
     "GivenCourse",
     "Mastery",

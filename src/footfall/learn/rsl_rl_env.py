@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from footfall.control.learned.metadata import add_metadata
 from footfall.errors import MissingExtraError
-from footfall.learn.task import WalkTask
 from footfall.learn.tensors import tensor_walk, torch_library
-from footfall.nests import Json
+from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     from rsl_rl.runners import OnPolicyRunner
@@ -31,9 +31,15 @@ class RslRlWalk(VecEnv):
     """Robots that walk; one group of observations, ``policy``. Options: command, randomise, seconds."""
 
     def __init__(
-        self, robot: Robot | str = "mini_cheetah", num_envs: int = 1024, device: str = "cpu", *,
-        task: WalkTask | None = None, seed: int = 0, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        robot: Robot | str = "mini_cheetah",
+        num_envs: int = 1024,
+        device: str = "cpu",
+        *,
+        task: WalkTask | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         self.walk = tensor_walk(robot, num_envs, device, task=task, seed=seed, **options)
         self.num_envs, self.num_actions = num_envs, self.walk.task.robot.nj
         self.max_episode_length, self.device = self.walk.limit, torch_library().device(device)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
-from footfall.learn.walk import WalkVectorEnv
+from footfall.learn.gym_env import WalkVectorEnv
 from footfall.robot.model.description import Robot
 
 try:
@@ -45,10 +45,10 @@ class Sb3Walk(VecEnv):
     def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, object]]]:
         """(observations, rewards, done, infos); a done robot's info holds its last observation."""
         seen, reward, fallen, late, infos = self.env.step(self._actions)
-        told: list[dict[str, object]] = [{} for _ in range(self.num_envs)]
+        infos_of: list[dict[str, object]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(fallen | late):
-            told[k] = {"terminal_observation": infos["final_obs"][k], "TimeLimit.truncated": bool(late[k])}
-        return seen, reward.astype(np.float32), fallen | late, told
+            infos_of[k] = {"terminal_observation": infos["final_obs"][k], "TimeLimit.truncated": bool(late[k])}
+        return seen, reward.astype(np.float32), fallen | late, infos_of
 
     def close(self) -> None:
         """Nothing to close."""

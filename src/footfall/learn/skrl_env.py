@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from footfall.errors import MissingExtraError
-from footfall.learn.task import WalkTask
 from footfall.learn.tensors import TensorWalk, tensor_walk, torch_library
+from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 
 if TYPE_CHECKING:
@@ -29,9 +29,15 @@ class SkrlWalk(Wrapper):
     """Robots that walk. A robot that is done begins anew in the same step. Options: command, randomise, seconds."""
 
     def __init__(
-        self, robot: Robot | str = "mini_cheetah", num_envs: int = 1024, device: str = "cpu", *,
-        task: WalkTask | None = None, seed: int = 0, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        robot: Robot | str = "mini_cheetah",
+        num_envs: int = 1024,
+        device: str = "cpu",
+        *,
+        task: WalkTask | None = None,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         self.walk: TensorWalk = tensor_walk(robot, num_envs, device, task=task, seed=seed, **options)
         super().__init__(self.walk)
         self._device = torch_library().device(device)

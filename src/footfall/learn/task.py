@@ -1,189 +1,430 @@
-"""The task of ``footfall/Walk-v0``: follow a velocity on flat ground. What is rewarded, and what counts as a fall.
+"""What every task of learning is: a robot behind its drive, where an episode begins, what a tick is worth, and how a
+policy is examined.
 
-Written for one robot in plain NumPy, and compiled for many: a robot is judged alike alone and in any batch.
+Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A task
+is a file with a ``Task`` of its own and a line in ``learn.tasks``; episodes, batches, trainings, kernels, commands and
+benches are the same for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cached_property
+from math import sqrt
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, Sensed
-from footfall.control.learned.policy import Drive
-from footfall.gait.pattern import Gait, clock_phase, stance, trot
-from footfall.hardware.motor_model import MotorModel
-from footfall.kinematics.forward import foot_positions
-from footfall.learn.randomise import Randomisation, within
-from footfall.learn.size import Size
-from footfall.learn.task_base import (
-    NONE,
-    WILD,
-    WORST,
-    ActionController,
-    Judged,
-    Parameters,
-    Task,
-    check_stands,
-    check_weights,
-    drive_of,
-    heading_velocity,
-    weighted,
-)  # fmt: skip
-from footfall.nests import Scalar
+from footfall.checks import finite_number
+from footfall.contact.compliant import Compliant
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.control.learned.policy import Drive, Policy
+from footfall.control.learned.scan import relative_heights
+from footfall.control.learned.travelled import TravelledPolicy
+from footfall.errors import InputError, unknown
+from footfall.gait import tuned
+from footfall.identity import digest_of
+from footfall.learn.randomise import Randomisation, Range
 from footfall.robot.model.description import Robot
-from footfall.simulate.actuators import JointModel, joint_forces
-from footfall.simulate.tick import RunState
-from footfall.spatial.quaternion import to_rotation
+from footfall.sim.joints import JointModel
+from footfall.sim.motors import MotorModel
+from footfall.sim.tick import RunState
+from footfall.spatial.gravity import GRAVITY
+from nptrace._types import Given, Json, PyTree, Scalar
 
-# What a second of each is worth, to a robot of the Mini Cheetah's size (``learn.size``). The first three are at most 1
-# and are to be had, the others are to be avoided; none of those costs more than ``WORST`` a second, so that one wild
-# robot does not drown the others.
-WEIGHTS: Mapping[str, float] = {
-    "tracking": 1.5,  # 1 / (1 + e²), e the error of the forward and sideways velocity in 0.1 m/s
-    "turning": 0.5,  # 1 / (1 + e²), e the error of the turn rate in 0.2 rad/s
-    "gait": 1.0,  # part of the feet that are down and up as the clock says
-    "clearance": -2.0,  # squared lack of height of swinging feet, in parts of the swing's height
-    "upright": -2.0,  # squared sine of the trunk's lean
-    "height": -30.0,  # squared error of the trunk's height, in parts of it
-    "bounce": -1.0,  # squared vertical speed [m²/s²]
-    "rocking": -0.05,  # squared roll and pitch rate [rad²/s²]
-    "smoothness": -0.1,  # squared change of the action
-    "posture": -0.2,  # squared joint offsets from standing [rad²]
-    "energy": -2e-3,  # mechanical power of the motors [W], none given back
-    "fall": -50.0,  # the tick of a fall
-}
-_SPEED, _TURN = 0.1, 0.2  # errors that are worth a half [m/s], [rad/s]
-RANGES: Mapping[str, tuple[float, float]] = {"forward": (-0.3, 0.8), "sideways": (-0.25, 0.25), "turn": (-0.6, 0.6)}
+HEIGHT, MASS = 0.28601890993604734, 8.912  # of the Mini Cheetah that stands [m], and of all of it [kg]
+_DIGITS = 6  # so that the Mini Cheetah is exactly 1, however its mass is summed
 
 
-@dataclass(frozen=True, eq=False)
-class WalkTask(Task):
-    """A robot, its drive, and what its walking is worth. ``weights`` change those of ``WEIGHTS``.
+@dataclass(frozen=True)
+class Size:
+    """How a robot compares with the Mini Cheetah."""
 
-    dt: physics step [s]. lean: more than so many degrees is a fall, as is a trunk below 0.4 of its standing height.
-    """
-
-    robot: Robot
-    drive: Drive = field(default_factory=Drive)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 2e-3
-    swing_height: float | None = None  # of the feet [m]; as it scales with the robot unless given
-    lean: float = 50.0
-    motors: MotorModel | None = None
-    joints: JointModel | None = None
-    seconds: ClassVar[float] = 20.0
-    commands: ClassVar[Mapping[str, tuple[float, float]]] = RANGES
-    swing: ClassVar[float] = 0.05  # of the feet of a Mini Cheetah [m]
-    worth: ClassVar[Mapping[str, float]] = WEIGHTS  # unless ``weights`` says otherwise
-
-    def __post_init__(self) -> None:
-        weights = check_weights(self.weights, self.worth)
-        check_stands(self.robot, "walking")
-        object.__setattr__(self, "weights", weights)
-        if self.swing_height is None:
-            object.__setattr__(self, "swing_height", self.swing * self.size.length)
+    length: float
+    mass: float
 
     @staticmethod
-    def of(robot: Robot, **options: Any) -> WalkTask:
-        """The task with gains that are known to carry the robot, or that scale with it."""
-        check_stands(robot, "walking")
-        return WalkTask(robot, drive_of(robot, gait=clock_of(robot)), **options)
+    def of(robot: Robot) -> Size:
+        return Size(round(robot.poses["stand"].height / HEIGHT, _DIGITS), round(robot.mass / MASS, _DIGITS))
 
-    def started(
-        self, q: Float[ndarray, "nq"], ranges: Randomisation, joints: Float[ndarray, "nj"], chance: ndarray,
-        parameters: Parameters = NONE, level: Scalar = 0.0,
-    ) -> Float[ndarray, "nq"]:  # fmt: skip
-        """Standing with its lowest foot on the ground, its joints off by a little."""
-        robot = self.robot
-        q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
-        lowest = least(self.foot_heights(q, parameters))
-        return q - np.concatenate([np.zeros(2), np.stack([lowest]), np.zeros(robot.nq - 3)])
+    @property
+    def time(self) -> float:
+        return sqrt(self.length)
 
-    # -- of the ground, which is level here ------------------------------------------------------------------------
-    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
-        """Of the trunk's origin over the ground [m]."""
-        return q[2]
+    @property
+    def speed(self) -> float:
+        return sqrt(self.length)
 
-    def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
-        """Of the lowest points of the feet over the ground [m]."""
-        return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+    @property
+    def impulse(self) -> float:
+        return self.mass * self.speed
 
-    def further_values(
-        self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
-    ) -> dict[str, Scalar]:
-        """What else is worth something, by its name in ``worth``."""
+    @property
+    def power(self) -> float:
+        return self.mass * self.speed
+
+    def commands(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
+        """Ranges of forward, sideways [m/s] and turn [rad/s] of a robot of this size."""
+        factor = {"forward": self.speed, "sideways": self.speed, "turn": 1.0 / self.time}
+        return {key: (factor[key] * low, factor[key] * high) for key, (low, high) in ranges.items()}
+
+
+Parameters = Mapping[str, Scalar]
+NONE: Parameters = {}
+WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
+WILD = 300.0  # length of a velocity that no robot has
+ENGINES = ("footfall", "mujoco")  # in which policies are assessed
+ASSESS_SEED, EXAM_SEED = 2_000_000, 3_000_000  # of the robots of an assessment, and of an exam during a training
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class ActionController(Controller):
+    """PD around the action in its memory, which the environment writes between ticks.
+
+    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
+    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
+    carry it out: their delay adds to that one, and together they are a tick at most.
+    """
+
+    drive: Drive
+    motors: MotorModel | None = None
+
+    @property
+    def rate(self) -> float:
+        return self.drive.rate
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        zero = np.zeros(robot.nj)
+        return {
+            "action": zero,
+            "last": zero.copy(),
+            "gains": np.ones(2),
+            "delay": np.zeros(()),
+            "upright": np.ones(()),
+        }
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
+        late = memory["delay"]
+        if self.motors is not None:
+            late = np.minimum(late + self.motors.delay * self.rate, 1.0)
+        action = memory["action"] * (1.0 - late) + memory["last"] * late
+        asked = self.drive.command(robot, action, memory["gains"])
+        if self.motors is not None:
+            asked = self.motors.carried_out(asked)
+        return asked, {**memory, "upright": upright(sensed.q)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickResult:
+    """What comes of a tick."""
+
+    observation: Float[ndarray, "no"]
+    terms: dict[str, Scalar]  # of the reward, weighted
+    reward: Scalar
+    fallen: Scalar  # 1 or 0
+    velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
+    contact: Float[ndarray, "nf"]  # 1 where a foot is down
+    score: Scalar  # how well the task is done, from 0 to 1, whatever it is worth: for curves
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How a policy does by code that did not train it."""
+
+    ok: bool
+    seconds: float
+    numbers: dict[str, Json]  # by their names in ``footfall policy evaluate --json``
+    words: str
+
+
+@dataclass(frozen=True)
+class ExamRuns:
+    """What the robots of an exam did, each on its own."""
+
+    fallen: Bool[ndarray, "n"]  # at any time
+    x: Float[ndarray, "n"]  # where it is at the end [m], of one that did not fall
+    velocity: Float[ndarray, "n 3"]  # mean, in the heading's axes
+    command: Float[ndarray, "n 3"]
+    score: Float[ndarray, "n"]  # after the last tick
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exam:
+    """Robots that show how good a policy is, as a GPU runs them: by the kernels of a training, without noise.
+
+    task: whose episodes they run. command: ranges in place of the task's own. first: the first of the task's own draws
+    of every robot, where it is not of chance. score: from 0 to 1, by which the best policy of a training is chosen.
+    """
+
+    task: Task
+    robots: int
+    seconds: float
+    command: Mapping[str, Given] = field(default_factory=dict)
+    first: Float[ndarray, "n"] | None = None
+    score: Callable[[ExamRuns], float] = lambda runs: float(runs.score.mean())
+    numbers: Callable[[ExamRuns], dict[str, Json]] = lambda runs: {"score": float(runs.score.mean())}
+
+
+class Task(ABC):
+    """A task: a frozen dataclass with the fields below. Four methods make one: ``of``, ``initial_pose``,
+    ``evaluate_tick`` and ``assess``; all others have a meaning for tasks that do not override them."""
+
+    robot: Robot
+    drive: Drive
+    weights: Mapping[str, float]
+    dt: float  # physics step [s]
+    motors: MotorModel | None = None  # that carry out what the drive asks
+    joints: JointModel | None = None  # effects in the joints, as they were identified with the motors
+    seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
+    # ranges of forward, sideways [m/s] and turn [rad/s], of a robot of the Mini Cheetah's size
+    commands: ClassVar[Mapping[str, tuple[float, float]]]
+    start_draws: ClassVar[int] = 0  # of chance that ``initial_pose`` takes, beside one for every joint
+    paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
+    levels: ClassVar[int] = 1  # of difficulty
+    settings: ClassVar[Mapping[str, Given]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
+    walks: ClassVar[bool] = True  # a policy can be tried by a command to walk on level ground
+    exam_robots: ClassVar[int] = 0  # of an exam during a training; 0 where nothing that was learned is lost again
+    bench_seconds: ClassVar[float] = 60.0  # [s] that benches train
+    bench_all_robots: ClassVar[bool] = False  # benches train it for every robot, not for the first alone
+
+    @property
+    def world(self) -> dict[str, Given]:
+        """Options of the simulation."""
+        return {"dt": self.dt}
+
+    @property
+    def effects(self) -> dict[str, Given]:
+        """Further options of it: the effects in its joints."""
+        return {} if self.joints is None else {"joints": self.joints}
+
+    @property
+    def controller(self) -> ActionController:
+        """What turns actions into commands, as the motors carry them out."""
+        return ActionController(self.drive, self.motors)
+
+    @cached_property
+    def size(self) -> Size:
+        """By which the constants of the task scale."""
+        return Size.of(self.robot)
+
+    @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        """Ranges of ``commands`` for this robot."""
+        return self.size.commands(self.commands)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, robot: Robot, **options: Any) -> Self:
+        """Return the task for a robot, with gains that are known to carry it or that scale with it."""
+
+    def randomisation(self, option: Given) -> Randomisation:
+        """Return what an environment draws that was given this option: True is as the task has it, ranges by name
+        change some of that."""
+        if option is True or isinstance(option, Mapping):
+            return self.default_randomisation.changed({} if option is True else option)
+        return Randomisation.from_option(option)
+
+    @property
+    def default_randomisation(self) -> Randomisation:
+        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
+
+    @abstractmethod
+    def initial_pose(
+        self,
+        q: Float[ndarray, "nq"],
+        ranges: Randomisation,
+        joints: Float[ndarray, "nj"],
+        chance: ndarray,
+        parameters: Parameters = NONE,
+        level: Scalar = 0.0,
+    ) -> Float[ndarray, "nq"]:
+        """Return where an episode begins, from where a simulation does and from uniform draws; parameters as in
+        ``evaluate_tick``."""
+
+    @abstractmethod
+    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
+        """Evaluate a robot after a tick in which it followed a command with the action in its memory.
+
+        parameters: those that differ between robots, the ground's among them.
+        """
+
+    # -- how good a policy is ----------------------------------------------------------------------------------------
+    @abstractmethod
+    def assess(
+        self,
+        policy: Policy | TravelledPolicy,
+        *,
+        engine: str = "footfall",
+        robots: int = 100,
+        seconds: float | None = None,
+        seed: int = ASSESS_SEED,
+        progress: Progress | None = None,
+    ) -> Assessment:
+        """Evaluate a policy by robots that differ, of seeds that no training uses, in footfall or in MuJoCo.
+
+        Args:
+            policy: acts without noise.
+            engine: one of ``ENGINES``.
+            robots: how many.
+            seconds: how long; as the task has it unless given.
+            seed: of the first robot.
+            progress: called with (what, done, of).
+
+        Returns:
+            Whether it is good enough, numbers by name, and a sentence.
+        """
+
+    def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
+        """Return what a bench reports of a policy, on the processor."""
+        return self.assess(policy, robots=robots).numbers
+
+    def exam(self) -> Callable[[Policy], float] | None:
+        """Return what scores a policy during a training, on the processor; None where no exam is needed."""
+        return None
+
+    def gpu_exam(self, robots: int) -> Exam:
+        """Return what so many robots do on a GPU: ``exam_robots`` of them in a training, more at its end."""
+        return Exam(task=self, robots=robots, seconds=self.seconds)
+
+    # -- episodes ----------------------------------------------------------------------------------------------------
+    def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
+        """The level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        return level
+
+    def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
+        """The parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def judged(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
-        robot, drive, memory = self.robot, self.drive, state.memory
-        t = state.tick / drive.rate
-        sensed = Sensed(state.q, state.v, state.forces[: robot.nf])
-        R = to_rotation(state.q[3:7])
-        velocity, height = heading_velocity(R, state.v), self.trunk_height(state.q, parameters)
-        stand = robot.poses["stand"]
-        low = 0.4 * stand.height
-        fine = (R[2, 2] > np.cos(np.radians(self.lean))) & (height > low) & (state.v @ state.v < WILD**2)
-        contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
-        joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
-        asked = drive.command(robot, memory["action"], memory["gains"])
-        motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
-        step = memory["action"] - memory["last"]
-        aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
-        down = stance(drive.gait, clock_phase(drive.gait, t)) > 0.5
-        size = self.size
-        values = {
-            "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / (_SPEED * size.speed) ** 2),
-            "turning": 1.0 / (1.0 + missed * missed * size.length / _TURN**2),
-            "gait": np.sum(np.where(down, contact, 1.0 - contact)) / 4.0,
-            "clearance": clearance_error(self, t, self.foot_heights(state.q, parameters)),
-            "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
-            "height": (height / stand.height - 1.0) ** 2,
-            "bounce": (R[2] @ state.v[3:6]) ** 2 / size.length,
-            "rocking": (state.v[0] * state.v[0] + state.v[1] * state.v[1]) * size.length,
-            "smoothness": np.sum(step * step),
-            "posture": np.sum((joints - stand.joints) ** 2),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)) / size.power,
-            **self.further_values(state.q, contact, parameters),
-            "fall": np.where(fine, 0.0, 1.0),
-        }
-        terms = weighted(values, self.weights, drive.rate)
-        observation = self.observed(state, command, parameters)
-        return Judged(observation, terms, sum(terms.values()), values["fall"], velocity, contact, values["gait"])
+    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+        """The level of the next episode, after one in which a robot came so far of the way that was asked [m], and
+        ended with a score."""
+        return level
+
+    def observe(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
+        """What a policy sees of a robot at one time."""
+        robot = self.robot
+        sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
+        heights = self.scan_heights(state.q, parameters)
+        return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"], heights)
+
+    def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """Heights of the ground where the drive has its scan; level ground unless the task has another."""
+        return relative_heights(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
+
+    @property
+    def privileged_count(self) -> int:
+        """How many numbers ``privileged`` gives."""
+        return 0
+
+    def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        """Return what the critic of a training is given beside what a policy sees (Pinto et al. 2018): nothing here.
+
+        A policy never sees it, so that it may be what no robot knows.
+        """
+        return ()
+
+    def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
+        """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        return Command(**drawn)
+
+    @property
+    def frame_bounds(self) -> Float[ndarray, "no"]:
+        """The most of each number that is seen at one time."""
+        return self.drive.frame_bounds(self.robot)
+
+    @property
+    def bounds(self) -> Float[ndarray, "no"]:
+        """The most of each number of an observation, with what was seen before it."""
+        return np.tile(self.frame_bounds, self.drive.history)
+
+    @property
+    def delayed(self) -> Bool[ndarray, "no"]:
+        """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
+        known = np.zeros(len(self.frame_bounds), dtype=bool)
+        for part in ("command", "action", "clock"):
+            known[self.drive.place(self.robot, part)] = True
+        return ~known
+
+    def place(self, part: str) -> slice:
+        """Where a part of the drive lies in an observation, as it is now."""
+        at, before = self.drive.place(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
+        return slice(before + at.start, before + at.stop)
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
 
 
-def judge(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> Judged:
-    """``task.judged`` as a function to compile."""
-    return task.judged(state, command, parameters)
+def evaluate_tick(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
+    """``task.result`` as a function to compile."""
+    return task.evaluate_tick(state, command, parameters)
 
 
-def clock_of(robot: Robot) -> Gait:
-    """The trot that a walking policy hears, in the time of the robot's legs."""
-    return trot(period=0.4 * Size.of(robot).time, duty=0.55)
+def privileged(task: Task, state: RunState, command: Command, parameters: Parameters) -> PyTree:
+    """``task.privileged`` as a function to compile."""
+    return task.privileged(state, command, parameters)
 
 
-def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
-    """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
-    return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
+def upright(q: Float[ndarray, "nq"]) -> Scalar:
+    """Cosine of the trunk's lean."""
+    return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 
 
-def least(heights: Float[ndarray, "4"]) -> Scalar:
-    return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
+def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dict[str, float]:
+    """The weights of a reward with some of them changed."""
+    for key, value in given.items():
+        if key not in known:
+            raise unknown("term of the reward", key, known)
+        finite_number(value, f"the weight of {key}")
+    return {**known, **given}
 
 
-def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Scalar:
-    """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
-    gait = task.drive.gait
-    phase = clock_phase(gait, t)
-    swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
-    assert task.swing_height is not None  # is made so
-    wanted = task.swing_height * np.sin(np.pi * swing)
-    lack = np.maximum(wanted - heights, 0.0) / task.swing_height
-    return np.sum(lack * lack) / 4.0
+def check_stands(robot: Robot, doing: str) -> None:
+    if "stand" not in robot.poses or len(robot.feet) != 4:
+        raise InputError(f"{doing} needs four feet and a pose 'stand', which robot '{robot.name}' lacks")
 
 
-__all__ = ["RANGES", "WEIGHTS", "WORST", "ActionController", "Judged", "Task", "WalkTask", "judge", "lowest_foot"]
+def drive_of(robot: Robot, **changes: Any) -> Drive:
+    """A drive with gains that are known to carry the robot, or that scale with it."""
+    gains = tuned.for_robot(robot, "trot")
+    return Drive(kp=gains.kp, kd=gains.kd, **changes)
+
+
+def yielding(robot: Robot) -> Compliant:
+    """Contact for links that hit the ground fast in single precision: the robot's weight presses it in by 1 mm.
+
+    A link that lands at several metres a second is millimetres deep after a step. The default law is then millions of
+    newtons strong, and what it does to the lightest link is lost to rounding: one robot in 20 000 ticks flew off.
+    """
+    stiffness = robot.mass * -GRAVITY[2] / 1e-3
+    damping = 0.01 * stiffness
+    return Compliant(
+        stiffness=stiffness,
+        exponent=1.0,
+        damping=damping,
+        stick_speed=1e-3,
+        slip_speed=2e-3,
+    )
+
+
+def weighted(values: Mapping[str, Scalar], weights: Mapping[str, float], rate: float) -> dict[str, Scalar]:
+    """The terms of a reward for a tick: each at worst ``WORST`` a second, that of a fall as it is."""
+    terms = {key: np.maximum(weights[key] * value, -WORST) / rate for key, value in values.items() if key != "fall"}
+    return {**terms, "fall": weights["fall"] / rate * values["fall"]}
+
+
+def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
+    """Forward and sideways speed [m/s] and turn rate [rad/s] in level axes that look where the trunk looks."""
+    length = np.sqrt(R_WB[0, 0] * R_WB[0, 0] + R_WB[1, 0] * R_WB[1, 0] + 1e-12)
+    c, s = R_WB[0, 0] / length, R_WB[1, 0] / length
+    v_W, omega_W = R_WB @ v[3:6], R_WB @ v[:3]
+    return np.stack([c * v_W[0] + s * v_W[1], c * v_W[1] - s * v_W[0], omega_W[2]])

@@ -1,6 +1,6 @@
 """``footfall/Walk-v0`` for learners that think in PyTorch: n robots whose observations and rewards are tensors.
 
-On a GPU nothing leaves the card; on the processor tensors share the memory of NumPy arrays. ``rsl_rl_env`` and
+On a GPU nothing leaves it; on the processor tensors share the memory of NumPy arrays. ``rsl_rl_env`` and
 ``skrl_env`` dress this for those packages.
 """
 
@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from footfall.errors import InputError, MissingExtraError
-from footfall.learn.task import WalkTask
-from footfall.learn.walk import WalkVectorEnv
+from footfall.learn.gym_env import WalkVectorEnv
+from footfall.learn.walk import WalkTask
 from footfall.loading import load
-from footfall.nests import Given
 from footfall.robot.model.description import Robot
+from nptrace._types import Given
 
 if TYPE_CHECKING:
     from cupy.cuda import Stream
@@ -25,8 +25,8 @@ DEVICES = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
-class Stepped:
-    """Tensors of one tick, a row a robot; a robot that was done has begun anew, and its observation is the new one."""
+class TensorStep:
+    """Tensors of one tick, a row a robot; one that was done begins anew, with its new observation."""
 
     observation: Tensor
     reward: Tensor
@@ -55,7 +55,7 @@ class TensorWalk(Protocol):
 
     def reset(self, seed: int) -> Tensor: ...
 
-    def step(self, actions: Tensor) -> Stepped: ...
+    def step(self, actions: Tensor) -> TensorStep: ...
 
 
 def torch_library() -> ModuleType:
@@ -68,9 +68,14 @@ def torch_library() -> ModuleType:
 
 
 def tensor_walk(
-    robot: Robot | str = "mini_cheetah", num_envs: int = 1024, device: str = "cpu", *, task: WalkTask | None = None,
-    seed: int = 0, **options: Any,
-) -> TensorWalk:  # fmt: skip
+    robot: Robot | str = "mini_cheetah",
+    num_envs: int = 1024,
+    device: str = "cpu",
+    *,
+    task: WalkTask | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> TensorWalk:
     """Robots of the walking task on a device. Options: command, randomise, seconds, as for ``WalkVectorEnv``."""
     kind = str(device).split(":")[0]
     if kind not in DEVICES:
@@ -109,7 +114,7 @@ class CpuWalk:
         self._seen = self.torch.from_numpy(self.env.reset(seed=seed)[0])
         return self._seen
 
-    def step(self, actions: Tensor) -> Stepped:
+    def step(self, actions: Tensor) -> TensorStep:
         tensor = self.torch.from_numpy
         seen, reward, fallen, late, infos = self.env.step(actions.detach().cpu().numpy())
         self._seen, final = tensor(seen), seen
@@ -118,11 +123,11 @@ class CpuWalk:
             final = seen.copy()
             for k in over.nonzero()[0]:
                 final[k] = infos["final_obs"][k]
-        return Stepped(self._seen, tensor(reward).float(), tensor(fallen), tensor(late), tensor(final))
+        return TensorStep(self._seen, tensor(reward).float(), tensor(fallen), tensor(late), tensor(final))
 
 
 class CudaWalk:
-    """On one GPU: physics, judgement and new episodes in two kernels a tick, read by PyTorch where they lie."""
+    """On one GPU: physics, evaluation and new episodes in two kernels a tick, read by PyTorch where they lie."""
 
     device = "cuda"
 
@@ -166,11 +171,11 @@ class CudaWalk:
             self.lanes.begin(self._chance)
         return self.observation
 
-    def step(self, actions: Tensor) -> Stepped:
+    def step(self, actions: Tensor) -> TensorStep:
         self._rows("action").copy_(actions.T.clamp(-1.0, 1.0))
         self.chance.uniform_(generator=self.random)
         with self._stream():
             self.lanes.tick(self._chance)
         fallen, late = self._rows("fallen")[0] > 0.5, self._rows("late")[0] > 0.5
         reward, final = self._rows("reward")[0].clone(), self._rows("final").T.contiguous()
-        return Stepped(self.observation, reward, fallen, late, final)
+        return TensorStep(self.observation, reward, fallen, late, final)

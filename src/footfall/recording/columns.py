@@ -9,8 +9,8 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError
-from footfall.nests import Operand
 from footfall.robot.model.description import Robot
+from nptrace._types import Operand
 
 
 class Standard(NamedTuple):

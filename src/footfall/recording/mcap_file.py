@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy import ndarray
 
-from footfall.nests import Foreign
+from nptrace._types import Foreign
 
 MAGIC = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
@@ -33,9 +33,13 @@ MOST_RECORDS = 1_000_000  # inside of chunks that are no runs of rows
 
 DtypeField: TypeAlias = tuple[str, str] | tuple[str, str, tuple[int, ...]]  # as NumPy takes it
 MESSAGE_HEAD: list[DtypeField] = [
-    ("opcode", "u1"), ("length", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("log_time", "<u8"),
+    ("opcode", "u1"),
+    ("length", "<u8"),
+    ("channel", "<u2"),
+    ("sequence", "<u4"),
+    ("log_time", "<u8"),
     ("publish_time", "<u8"),
-]  # fmt: skip
+]
 
 
 class Damaged(Exception):
@@ -121,9 +125,13 @@ class McapWriter:
         times = [run["log_time"] for run in runs]
         packed = _compress(self.compression, data)
         chunk = self._records.Chunk(
-            compression=self.compression, data=packed, uncompressed_size=len(data), uncompressed_crc=zlib.crc32(data),
-            message_start_time=int(min(t.min() for t in times)), message_end_time=int(max(t.max() for t in times)),
-        )  # fmt: skip
+            compression=self.compression,
+            data=packed,
+            uncompressed_size=len(data),
+            uncompressed_crc=zlib.crc32(data),
+            message_start_time=int(min(t.min() for t in times)),
+            message_end_time=int(max(t.max() for t in times)),
+        )
         record = self._bytes(chunk)
         entries: dict[int, list[ndarray]] = {}
         counts: dict[int, int] = {}
@@ -142,11 +150,16 @@ class McapWriter:
             indexes.append(struct.pack("<BQHI", MESSAGE_INDEX, len(body) + 6, number, len(body)) + body)
             place += len(indexes[-1])
         summary = self._records.ChunkIndex(
-            message_start_time=chunk.message_start_time, message_end_time=chunk.message_end_time,
-            chunk_start_offset=self.size, chunk_length=len(record), message_index_offsets=offsets,
-            message_index_length=sum(map(len, indexes)), compression=self.compression, compressed_size=len(packed),
+            message_start_time=chunk.message_start_time,
+            message_end_time=chunk.message_end_time,
+            chunk_start_offset=self.size,
+            chunk_length=len(record),
+            message_index_offsets=offsets,
+            message_index_length=sum(map(len, indexes)),
+            compression=self.compression,
+            compressed_size=len(packed),
             uncompressed_size=len(data),
-        )  # fmt: skip
+        )
         self._write(record + b"".join(indexes))
         self._chunks.append((summary, counts))
 
@@ -183,15 +196,22 @@ class McapWriter:
         chunks = [index for index, _ in self._chunks]
         opcodes = [opcode for opcode, _, _ in self._indexes]
         statistics = self._records.Statistics(
-            attachment_count=opcodes.count(ATTACHMENT_INDEX), metadata_count=opcodes.count(METADATA_INDEX),
-            channel_count=len(self._channels), channel_message_counts=counts, chunk_count=len(chunks),
-            message_count=sum(counts.values()), schema_count=len(self._schemas),
+            attachment_count=opcodes.count(ATTACHMENT_INDEX),
+            metadata_count=opcodes.count(METADATA_INDEX),
+            channel_count=len(self._channels),
+            channel_message_counts=counts,
+            chunk_count=len(chunks),
+            message_count=sum(counts.values()),
+            schema_count=len(self._schemas),
             message_start_time=min((c.message_start_time for c in chunks), default=0),
             message_end_time=max((c.message_end_time for c in chunks), default=0),
-        )  # fmt: skip
+        )
         groups: dict[int, list[Foreign]] = {
-            SCHEMA: self._schemas, CHANNEL: self._channels, STATISTICS: [statistics], CHUNK_INDEX: chunks,
-        }  # fmt: skip
+            SCHEMA: self._schemas,
+            CHANNEL: self._channels,
+            STATISTICS: [statistics],
+            CHUNK_INDEX: chunks,
+        }
         for opcode, _, record in self._indexes:
             groups.setdefault(opcode, []).append(record)
         end = self._bytes(self._records.DataEnd(data_section_crc=0))
@@ -302,8 +322,14 @@ def inside(chunk: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 def _equal_messages(data: memoryview, size: int) -> int:
     """How many of the records that follow are messages of this length on the channel of the first."""
-    heads = np.dtype({"names": ["opcode", "length", "channel"], "formats": ["u1", "<u8", "<u2"],
-                      "offsets": [0, 1, 9], "itemsize": size})  # fmt: skip
+    heads = np.dtype(
+        {
+            "names": ["opcode", "length", "channel"],
+            "formats": ["u1", "<u8", "<u2"],
+            "offsets": [0, 1, 9],
+            "itemsize": size,
+        }
+    )
     rows = np.frombuffer(data, heads, len(data) // size)
     channel, seen, look = rows[0]["channel"], 1, 8
     while seen < len(rows):  # ever farther: the work is that of the run, not of all that follows it
@@ -322,8 +348,13 @@ def parsed(opcode: int, body: memoryview) -> Foreign:
     from mcap import records
     from mcap.data_stream import ReadDataStream
 
-    kinds: dict[int, Foreign] = {SCHEMA: records.Schema, CHANNEL: records.Channel, ATTACHMENT: records.Attachment,
-             METADATA: records.Metadata, HEADER: records.Header}  # fmt: skip
+    kinds: dict[int, Foreign] = {
+        SCHEMA: records.Schema,
+        CHANNEL: records.Channel,
+        ATTACHMENT: records.Attachment,
+        METADATA: records.Metadata,
+        HEADER: records.Header,
+    }
     try:
         record = kinds[opcode].read(ReadDataStream(BytesIO(bytes(body))))
     except Exception as error:  # the package raises struct errors, unicode errors and its own

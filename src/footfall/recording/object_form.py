@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.errors import FootfallError, InputError
-from footfall.nests import Json
+from nptrace._types import Json
 
 _MOST = 1000
 
@@ -27,7 +27,7 @@ def _form(body: FreeBody) -> dict[str, Json]:
 def objects_of(forms: Json) -> tuple[FreeBody, ...]:
     """The free bodies of forms, which nobody vouches for."""
     if not isinstance(forms, list) or len(forms) > _MOST or not all(isinstance(form, dict) for form in forms):
-        raise InputError("its objects are no list of JSON objects")
+        raise InputError("its objects are not a list of JSON objects")
     found: list[FreeBody] = []
     for form in forms:
         fields = dict(form)
@@ -37,5 +37,5 @@ def objects_of(forms: Json) -> tuple[FreeBody, ...]:
         try:
             found.append(FreeBall(**fields) if kind == "ball" else FreeBox(**fields))
         except (TypeError, FootfallError) as error:
-            raise InputError(f"an object is none: {error}") from None
+            raise InputError(f"an object cannot be read: {error}") from None
     return tuple(found)

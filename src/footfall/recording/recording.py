@@ -1,7 +1,7 @@
 """A run, column by column: states, commands, torques, contact forces and modes, energies, events.
 
-``rec["q"]`` or ``rec.q`` is an array with time as its first axis; ``simulate.columns`` says what the standard columns
-hold and in which unit. Any further column, such as a controller's telemetry, is kept as well.
+``rec["q"]`` or ``rec.q`` is an array with time as its first axis; ``recording.columns.STANDARD`` says what the standard
+columns hold and in which unit. Any further column, such as a controller's telemetry, is kept as well.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from footfall import __version__
 from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground
+from footfall.contact.terrain import from_json as ground_from_json
 from footfall.errors import InputError, unknown
-from footfall.gravity import GRAVITY, weight_of
-from footfall.nests import Json, Operand
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
-from footfall.recording.ground_form import ground_of
 from footfall.recording.object_form import objects_of
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
 from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
+from footfall.spatial.gravity import GRAVITY, weight_of
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
+from nptrace._types import Json, Operand
 
 if TYPE_CHECKING:
     import pandas
@@ -40,16 +41,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from PIL.Image import Image
 
-    from footfall.compare.recordings import Differences
+    from footfall.recording.comparison import Differences
 
 
 class Recording:
     """The columns of one run, its events, and ``meta``: the run in words (robot, dt, controller, seed, ...)."""
 
     def __init__(
-        self, robot: Robot, columns: Mapping[str, Operand], events: Iterable[Event] = (),
+        self,
+        robot: Robot,
+        columns: Mapping[str, Operand],
+        events: Iterable[Event] = (),
         meta: Mapping[str, Json] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.robot = robot
         self.columns: MutableMapping[str, ndarray] = (
             columns if isinstance(columns, LazyColumns) else checked(columns, robot)
@@ -129,7 +133,7 @@ class Recording:
         """The ground of the run; None where it is not known: recordings of long ago, grounds of a user's own class."""
         form = self.meta.get("ground_form")
         try:
-            return None if form is None else ground_of(form)
+            return None if form is None else ground_from_json(form)
         except InputError as error:
             raise RecordingError(f"the recording is damaged: {error}") from None
 
@@ -321,7 +325,7 @@ class Recording:
 
     def compare(self, other: Recording) -> Differences:
         """How far another run of the same robot is from this one: a table, quantity by quantity."""
-        from footfall.compare.recordings import compare_recordings
+        from footfall.recording.comparison import compare_recordings
 
         return compare_recordings(self, other)
 
@@ -377,13 +381,7 @@ def _no_rows(robot: Robot) -> dict[str, ndarray]:
 
 @functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        own = version("footfall")
-    except PackageNotFoundError:
-        own = "unknown"
-    return ("footfall", own), ("numpy", np.__version__), ("python", platform.python_version())
+    return ("footfall", __version__), ("numpy", np.__version__), ("python", platform.python_version())
 
 
 __all__ = ["Event", "Recording", "RecordingError", "RecordingWriter"]

@@ -28,19 +28,20 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
+from footfall._io.file_format import check_version
+from footfall._io.whole_file import whole_file
 from footfall.errors import SPOILED, InputError, ModelError, reason
-from footfall.nests import Json
 from footfall.recording import mcap_file
 from footfall.recording.recording_writer import FORMAT, Event, Layout, RecordingError, RecordingWriter, payload
 from footfall.robot.model.description import Robot
 from footfall.robot.model.json_form import robot_from_json
-from footfall.whole_file import whole_file
+from nptrace._types import Json
 
 _MOST_ROW_BYTES = 1 << 24
 _MOST_EVENTS = 1_000_000
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Contents:
     """What was found in a file. ``whole``: it was closed, and nothing in it is damaged."""
 
@@ -99,21 +100,23 @@ def read(path: str | os.PathLike[str]) -> Contents:
         raise InputError(f"cannot read the recording {path}: {reason(error)}") from None
     if not data.startswith(mcap_file.MAGIC):
         raise InputError(f"{path} is not an MCAP file")
-    reader = _Reader(memoryview(data))
+    reader = _Reader(path=path, data=memoryview(data))
     try:
         mcap_file.check_size(reader.data)
         return reader.contents()
     except (mcap_file.Damaged, ModelError, *SPOILED) as error:
         raise RecordingError(f"{path} is not a recording of footfall: {error}") from None
     except mcap_file.TooMuch as error:
-        raise RecordingError(f"{path} is no recording to unpack: {error}") from None
+        raise RecordingError(f"{path} is not a recording to unpack: {error}") from None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Reader:
     """Goes through a file once, from its start."""
 
+    path: Path
     data: memoryview
+    version: str | None = None  # of the format
     robot: Robot | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     topics: dict[int, str] = field(default_factory=dict)
@@ -138,10 +141,18 @@ class _Reader:
         lost += len(self.data) - good
         if self.robot is None:
             raise mcap_file.Damaged("it holds no robot")
+        if lost == 0:  # else it may have lain in what is lost
+            self._check_version()
         columns = {c.name: _column([rows["data"][c.name] for rows in self.rows], c) for c in self.layout}
         rows = sum(len(r) for r in self.rows)
         return Contents(
-            self.robot, columns, self.events, self.meta, rows + len(self.events), lost, closed and lost == 0
+            robot=self.robot,
+            columns=columns,
+            events=self.events,
+            meta=self.meta,
+            messages=rows + len(self.events),
+            lost_bytes=lost,
+            whole=closed and lost == 0,
         )
 
     def _take(self, record: mcap_file.Record) -> None:
@@ -164,12 +175,17 @@ class _Reader:
                 self.robot = robot_from_json(attachment.data)
         elif record.opcode == mcap_file.METADATA:
             metadata = mcap_file.parsed(record.opcode, record.body)
+            if metadata.name == "footfall":
+                self.version = metadata.metadata.get("format")
+                self._check_version()
             if metadata.name in ("footfall", "footfall.end"):
                 self._metadata(metadata.metadata)
 
+    def _check_version(self) -> None:
+        found = FORMAT if self.version == str(FORMAT) else self.version
+        check_version(self.path, found, FORMAT, RecordingError)
+
     def _metadata(self, entries: dict[str, str]) -> None:
-        if entries.get("format", FORMAT) != FORMAT:
-            raise mcap_file.Damaged(f"it has format {entries['format'][:60]!r}, and this is for {FORMAT}")
         self.digest = entries.get("robot", self.digest)
         meta = _json(entries.get("meta", "{}"))
         if not isinstance(meta, dict):

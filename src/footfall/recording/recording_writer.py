@@ -19,14 +19,14 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, reason
-from footfall.nests import Json, Operand
 from footfall.recording import mcap_file, termination
 from footfall.recording.columns import checked, unit_of
 from footfall.recording.mcap_file import DtypeField
 from footfall.robot.model.description import Robot
 from footfall.robot.model.json_form import robot_to_json
+from nptrace._types import Json, Operand
 
-FORMAT = "1"
+FORMAT = 1
 CHUNK_ROWS = 256
 FLUSH_SECONDS = 1.0
 _ROS_KINDS = {"float64": "float64", "int64": "int64", "bool": "bool"}
@@ -81,9 +81,13 @@ class RecordingWriter:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], robot: Robot, meta: Mapping[str, Json] | None = None,
-        chunk_rows: int = CHUNK_ROWS, compression: str = "zstd",
-    ) -> None:  # fmt: skip
+        self,
+        path: str | os.PathLike[str],
+        robot: Robot,
+        meta: Mapping[str, Json] | None = None,
+        chunk_rows: int = CHUNK_ROWS,
+        compression: str = "zstd",
+    ) -> None:
         if chunk_rows < 1:
             raise InputError(f"chunk_rows must be at least 1, got {chunk_rows}")
         if compression not in ("zstd", ""):
@@ -103,7 +107,7 @@ class RecordingWriter:
         try:
             self._file = opened = mcap_file.McapWriter(self.path, "footfall", compression)
             digest = hashlib.sha256(robot_json).hexdigest()
-            self._file.metadata("footfall", {"format": FORMAT, "meta": meta_json, "robot": digest})
+            self._file.metadata("footfall", {"format": str(FORMAT), "meta": meta_json, "robot": digest})
             self._file.attachment("robot.json", "application/json", robot_json)
             schema = self._file.schema("foxglove.Log", "jsonschema", json.dumps(_LOG_SCHEMA).encode())
             self._events_channel = self._file.channel("/events", "json", schema)
@@ -192,11 +196,17 @@ class RecordingWriter:
 
     def _message(self, event: Event) -> ndarray:
         nanoseconds = round(max(event.time, 0.0) * 1e9)
-        data = json.dumps({
-            "timestamp": {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9},
-            "level": _LEVELS.get(event.kind, 2), "message": event.message, "name": event.kind, "file": "", "line": 0,
-            "time": event.time,
-        }).encode()  # fmt: skip
+        data = json.dumps(
+            {
+                "timestamp": {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9},
+                "level": _LEVELS.get(event.kind, 2),
+                "message": event.message,
+                "name": event.kind,
+                "file": "",
+                "line": 0,
+                "time": event.time,
+            }
+        ).encode()
         dtype = mcap_file.message_dtype([("bytes", "u1", (len(data),))])
         row = mcap_file.messages(dtype, self._events_channel, self._event_count, np.array([nanoseconds], "<u8"))
         row["data"]["bytes"] = np.frombuffer(data, "u1")

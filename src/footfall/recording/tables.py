@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footfall._io.file_format import check_version, version_in
+from footfall._io.whole_file import whole_file
 from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError, reason
-from footfall.nests import Json
 from footfall.recording.columns import STANDARD, dims_of, unit_of
-from footfall.recording.recording_writer import Event, RecordingError, to_json
+from footfall.recording.recording_writer import FORMAT, Event, RecordingError, to_json
 from footfall.robot.model.description import Robot
 from footfall.robot.model.json_form import robot_from_json, robot_to_json
-from footfall.whole_file import whole_file
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     import pandas
@@ -48,11 +49,14 @@ def to_xarray(rec: Recording) -> xarray.Dataset:
         variables[name] = (("time", *dims), array, attrs)
     coordinates: dict[str, Json] = {"time": ("time", rec.time, {"units": "s"})}
     coordinates.update({dim: list(labels) for dim, labels in names.items() if dim in used})
-    attrs = {
-        "robot": rec.robot.name, "meta": to_json(rec.meta), "events": json.dumps([asdict(e) for e in rec.events]),
+    about: dict[str, Json] = {
+        "format": FORMAT,
+        "robot": rec.robot.name,
+        "meta": to_json(rec.meta),
+        "events": json.dumps([asdict(e) for e in rec.events]),
         "robot_json": robot_to_json(rec.robot),
-    }  # fmt: skip
-    return xarray.Dataset(variables, coordinates, attrs)
+    }
+    return xarray.Dataset(variables, coordinates, about)
 
 
 def to_netcdf(rec: Recording, path: Path) -> Path:
@@ -168,6 +172,9 @@ def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], 
         with xarray.open_dataset(path, engine="h5netcdf", decode_times=False) as table:
             columns = {"time": table["time"].values, **{name: table[name].values for name in map(str, table)}}
             attrs = dict(table.attrs)
+        if "robot_json" not in attrs:
+            raise RecordingError(f"{path} is not a recording of footfall: it holds no robot")
+        check_version(path, version_in(attrs), FORMAT, RecordingError)
         robot = robot_from_json(attrs["robot_json"])
         events = [Event(float(e["time"]), str(e["kind"]), str(e["message"])) for e in json.loads(attrs["events"])]
         return robot, columns, events, dict(json.loads(attrs["meta"]))
@@ -181,9 +188,12 @@ def _coordinates(robot: Robot) -> dict[str, tuple[str, ...]]:
     base_q = ("x", "y", "z", "quat_w", "quat_x", "quat_y", "quat_z") if robot.floating else ()
     base_v = ("omega_x", "omega_y", "omega_z", "v_x", "v_y", "v_z") if robot.floating else ()
     return {
-        "coordinate": base_q + robot.joint_names, "speed": base_v + robot.joint_names, "joint": robot.joint_names,
-        "foot": robot.foot_names, "axis": ("x", "y", "z"),
-    }  # fmt: skip
+        "coordinate": base_q + robot.joint_names,
+        "speed": base_v + robot.joint_names,
+        "joint": robot.joint_names,
+        "foot": robot.foot_names,
+        "axis": ("x", "y", "z"),
+    }
 
 
 def _needed(package: str, purpose: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Being told to end (SIGTERM) while recordings are open: they are closed first.
+"""SIGTERM while recordings are open: they are closed first.
 
 A plain SIGTERM ends a process at once and leaves a recording without its end. While one is open that was begun in the
 main thread, and nobody else answers the signal, it raises SystemExit instead, as Ctrl-C raises KeyboardInterrupt: runs
@@ -16,10 +16,10 @@ import weakref
 from types import FrameType
 from typing import Protocol
 
-from footfall.nests import Json
+from nptrace._types import Json
 
 STATUS = 128 + signal.SIGTERM
-_WHY = "SIGTERM: the process was told to end"
+_WHY = "the process was terminated by SIGTERM"
 
 
 class Closes(Protocol):

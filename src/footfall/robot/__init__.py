@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from footfall.rooms import room
+from nptrace.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from footfall.robot import library
@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Loop, Pose, Provenance, Robot, Rotor
     from footfall.robot.model.parametric import quadruped
     from footfall.robot.model.parts import FlatFoot
-    from footfall.robot.model.payload import with_payload
-    from footfall.robot.model.soles import by_corners
     from footfall.robot.model.spine import spine_joints, with_spine
+    from footfall.robot.model.variants import by_corners, with_payload
 
-__all__, __getattr__, __dir__ = room(
+__all__, __getattr__, __dir__ = lazy_exports(
     "footfall.robot",
     {
         "library": "library",
@@ -26,8 +25,7 @@ __all__, __getattr__, __dir__ = room(
         "files.loading": "load",
         "model.parametric": "quadruped",
         "model.parts": "FlatFoot",
-        "model.payload": "with_payload",
-        "model.soles": "by_corners",
+        "model.variants": "by_corners with_payload",
         "model.spine": "spine_joints with_spine",
     },
 )

@@ -7,9 +7,19 @@ from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew, symmetric
 
 __all__ = [
-    "Inertia", "Transform", "cross", "cross_force", "cross_force_matrix", "cross_motion", "cross_motion_matrix",
-    "quaternion", "rotation", "screw", "skew", "symmetric",
-]  # fmt: skip
+    "Inertia",
+    "Transform",
+    "cross",
+    "cross_force",
+    "cross_force_matrix",
+    "cross_motion",
+    "cross_motion_matrix",
+    "quaternion",
+    "rotation",
+    "screw",
+    "skew",
+    "symmetric",
+]
 
 
 def __dir__() -> list[str]:

@@ -48,7 +48,7 @@ class Inertia:
         return Inertia(self.m + other.m, self.h + other.h, self.J + other.J)
 
     def to_parent(self, X_AB: Transform) -> Inertia:
-        """(X_A^B)ᵀ I X_A^B: the inertia of a body given in B, about the origin of A in A's axes."""
+        """Return (X_A^B)ᵀ I X_A^B: the inertia of a body given in B, about the origin of A in A's axes."""
         R, p = X_AB.R, X_AB.p
         h = R @ self.h
         moved = np.outer(p, h) + np.outer(h, p) + self.m * np.outer(p, p)
@@ -57,10 +57,10 @@ class Inertia:
         return Inertia(self.m, h + self.m * p, J + symmetric(moved))
 
     def times(self, twist: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """I V: momentum of a twist, or wrench of a spatial acceleration."""
+        """Return I V: momentum of a twist, or wrench of a spatial acceleration."""
         omega, v = twist[:3], twist[3:]
         return np.concatenate([self.I @ omega + cross(self.h, v), self.m * v + cross(omega, self.h)])
 
     def matrix(self) -> Float[ndarray, "6 6"]:
-        """The full 6x6 matrix: eq. (21) for a frame anywhere."""
+        """Return the full 6x6 matrix: eq. (21) for a frame anywhere."""
         return np.block([[self.I, skew(self.h)], [-skew(self.h), self.m * np.eye(3)]])

@@ -8,7 +8,7 @@ from footfall.spatial.vector import cross
 
 
 def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
-    """R_AB of a unit quaternion."""
+    """Return R_AB of a unit quaternion."""
     w, x, y, z = quat[0], quat[1], quat[2], quat[3]
     x2, y2, z2 = 2 * x, 2 * y, 2 * z
     return np.array(
@@ -34,7 +34,7 @@ def from_rotation(R: Float[ndarray, "3 3"]) -> Float[ndarray, "4"]:
 
 
 def from_zyx(angles: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """The quaternion of (yaw, pitch, roll), of either sign: symbols too."""
+    """Return the quaternion of (yaw, pitch, roll), of either sign: symbols too."""
     c, s = np.cos(0.5 * angles), np.sin(0.5 * angles)
     return np.stack([
         c[0] * c[1] * c[2] + s[0] * s[1] * s[2], c[0] * c[1] * s[2] - s[0] * s[1] * c[2],
@@ -43,7 +43,7 @@ def from_zyx(angles: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
 
 
 def multiply(a: Float[ndarray, "4"], b: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
-    """a ⊗ b: quat_AC = multiply(quat_AB, quat_BC)."""
+    """Return a ⊗ b: quat_AC = multiply(quat_AB, quat_BC)."""
     real = a[0] * b[0] - a[1:] @ b[1:]
     return np.concatenate([np.stack([real]), a[0] * b[1:] + b[0] * a[1:] + cross(a[1:], b[1:])])
 
@@ -53,12 +53,12 @@ def conjugate(quat: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
 
 
 def rate(quat_WB: Float[ndarray, "4"], omega_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """d quat_WB / dt of a body that turns at omega_B (its own axes)."""
+    """Return d quat_WB / dt of a body that turns at omega_B (its own axes)."""
     return 0.5 * multiply(quat_WB, np.concatenate([np.zeros(1), omega_B]))
 
 
 def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any turn.
+    """Return quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any turn.
 
     sin(x)/x and cos(x) are series in x² below 0.1 rad, exact to rounding there, so that nothing divides by zero.
     """
@@ -75,7 +75,7 @@ def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[
 
 
 def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """The same for the turn of one step: no cases and no sine, to rounding up to 1 rad and to 3e-9 up to 3 rad.
+    """Return the same for the turn of one step: no cases and no sine, to rounding up to 1 rad and to 3e-9 up to 3 rad.
 
     Only the ratio of sine and cosine matters: Lambert's continued fraction of the tangent, seven terms of it.
     """
@@ -88,7 +88,7 @@ def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"])
 
 
 def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
-    """The rotation vector [rad] of a unit quaternion, at most π long."""
+    """Return the rotation vector [rad] of a unit quaternion, at most π long."""
     quat = np.where(quat[0] < 0, -quat, quat)
     sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding where it is not small
     return 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]

@@ -34,7 +34,7 @@ _ABOUT = (about_x, about_y, about_z)
 
 
 def coordinate_axis(axis: Float[ndarray, "3"] | tuple[float, ...]) -> int | None:
-    """Which coordinate axis a constant unit axis is along, in either sense."""
+    """Return which coordinate axis a constant unit axis is along, in either sense."""
     return next((k for k in range(3) if abs(abs(axis[k]) - 1.0) < _SNAP), None)
 
 
@@ -48,7 +48,7 @@ def about_axis(axis: Float[ndarray, "3"] | tuple[float, ...], angle: float) -> F
 
 
 def from_euler(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """R_WB of body-fixed Euler angles, given in the order of the rotations."""
+    """Return R_WB of body-fixed Euler angles, given in the order of the rotations."""
     a, b, c = (_ABOUT["xyz".index(letter)](angle) for letter, angle in zip(order, angles))
     return a @ b @ c
 
@@ -75,7 +75,7 @@ def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Flo
 
 
 def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """E with ω_B = E dξ/dt, the map that a base velocity in base axes needs."""
+    """Return E with ω_B = E dξ/dt, the map that a base velocity in base axes needs."""
     return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
 
 
@@ -86,7 +86,7 @@ def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 
 
 def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
-    """R with the right angles in it made exact: zeros in place of what a file's digits have left of them.
+    """Return R with the right angles in it made exact: zeros in place of what a file's digits have left of them.
 
     Only if the rest is a rotation without them, to rounding: otherwise they are no right angles, and R stays.
     """
@@ -97,7 +97,7 @@ def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
 
 
 def is_rotation(R: Float[ndarray, "3 3"], tolerance: float = 1e-8) -> bool:
-    """Whether R is orthonormal and right-handed, within a tolerance."""
+    """Return whether R is orthonormal and right-handed, within a tolerance."""
     return bool(np.abs(R.T @ R - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)
 
 

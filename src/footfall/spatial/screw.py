@@ -27,14 +27,14 @@ def screw_motion(screw: Float[ndarray, "6"], amount: float) -> Transform:
 
 
 def exponential(twist: Float[ndarray, "6"]) -> Transform:
-    """The pose reached after one second of a constant numeric twist."""
+    """Return the pose reached after one second of a constant numeric twist."""
     twist = np.asarray(twist, dtype=float)
     angle = float(np.sqrt(twist[:3] @ twist[:3]))
     return screw_motion(twist / angle, angle) if angle > 0.0 else Transform(np.eye(3), twist[3:])
 
 
 def logarithm(X: Transform) -> Float[ndarray, "6"]:
-    """The twist whose exponential is X, turning by at most π."""
+    """Return the twist whose exponential is X, turning by at most π."""
     omega = rotation_vector(from_rotation(X.R))
     angle = float(np.sqrt(omega @ omega))
     if angle == 0.0:
@@ -45,18 +45,18 @@ def logarithm(X: Transform) -> Float[ndarray, "6"]:
 
 
 def adjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
-    """T_v: takes a twist given in B to the same motion given in A."""
+    """Return T_v: takes a twist given in B to the same motion given in A."""
     return np.block([[X_AB.R, np.zeros((3, 3))], [skew(X_AB.p) @ X_AB.R, X_AB.R]])
 
 
 def coadjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
-    """T_f: takes a wrench given in B to the same wrench given in A; the inverse transpose of T_v."""
+    """Return T_f: takes a wrench given in B to the same wrench given in A; the inverse transpose of T_v."""
     return np.block([[X_AB.R, skew(X_AB.p) @ X_AB.R], [np.zeros((3, 3)), X_AB.R]])
 
 
 # -- screws of joints, in the frame of the child at the joint ----------------------------------------------------------
 def motion_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
-    """ŝ of eq. (9): what a joint does at a rate of one."""
+    """Return ŝ of eq. (9): what a joint does at a rate of one."""
     return np.concatenate([axis, np.zeros(3)] if kind == "revolute" else [np.zeros(3), axis])
 
 
@@ -83,12 +83,12 @@ def spherical_screws(point: Float[ndarray, "3"]) -> Float[ndarray, "6 3"]:
 
 
 def reciprocal(wrenches: Float[ndarray, "6 m"], twists: Float[ndarray, "6 n"]) -> Float[ndarray, "m n"]:
-    """Power of every wrench in every twist: zero where a constraint is reciprocal to a motion."""
+    """Return power of every wrench in every twist: zero where a constraint is reciprocal to a motion."""
     return wrenches.T @ twists
 
 
 def normals(axis: Float[ndarray, "3"]) -> Float[ndarray, "3 2"]:
-    """Two unit vectors across a constant unit axis and across each other."""
+    """Return two unit vectors across a constant unit axis and across each other."""
     least = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = cross(axis, least)
     first = first / np.sqrt(first @ first)

@@ -35,34 +35,34 @@ class Transform:
         return Transform(self.R.T, -(self.R.T @ self.p))
 
     def point(self, p_B: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-        """A point given in B, in A."""
+        """Return a point given in B, in A."""
         return self.p + self.R @ p_B
 
     def to_child(self, twist_A: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """X_A^B times a twist at the origin of A: the same motion at the origin of B in B's axes, eq. (4)."""
+        """Return X_A^B times a twist at the origin of A: the same motion at the origin of B in B's axes, eq. (4)."""
         omega, v = twist_A[:3], twist_A[3:]
         return np.concatenate([self.R.T @ omega, self.R.T @ (v + cross(omega, self.p))])
 
     def to_parent(self, twist_B: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """The inverse of ``to_child``."""
+        """Return the inverse of ``to_child``."""
         omega = self.R @ twist_B[:3]
         return np.concatenate([omega, self.R @ twist_B[3:] - cross(omega, self.p)])
 
     def wrench_to_parent(self, wrench_B: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """(X_A^B)ᵀ times a wrench at the origin of B: the same wrench at the origin of A, eqs. (6)-(8)."""
+        """Return (X_A^B)ᵀ times a wrench at the origin of B: the same wrench at the origin of A, eqs. (6)-(8)."""
         force = self.R @ wrench_B[3:]
         return np.concatenate([self.R @ wrench_B[:3] + cross(self.p, force), force])
 
     def wrench_to_child(self, wrench_A: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-        """The inverse of ``wrench_to_parent``."""
+        """Return the inverse of ``wrench_to_parent``."""
         return np.concatenate([self.R.T @ (wrench_A[:3] - cross(self.p, wrench_A[3:])), self.R.T @ wrench_A[3:]])
 
     def motion_matrix(self) -> Float[ndarray, "6 6"]:
-        """X_A^B as printed in eq. (5)."""
+        """Return X_A^B as printed in eq. (5)."""
         R_BA = self.R.T
         return np.block([[R_BA, np.zeros((3, 3))], [-R_BA @ skew(self.p), R_BA]])
 
     def force_matrix(self) -> Float[ndarray, "6 6"]:
-        """The force transform from A to B as printed in eq. (7)."""
+        """Return the force transform from A to B as printed in eq. (7)."""
         R_BA = self.R.T
         return np.block([[R_BA, -R_BA @ skew(self.p)], [np.zeros((3, 3)), R_BA]])

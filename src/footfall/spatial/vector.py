@@ -6,12 +6,12 @@ from numpy import ndarray
 
 
 def cross(a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """a x b. (np.cross handles many shapes and is ten times slower on three numbers.)"""
+    """Return a x b. (np.cross handles many shapes and is ten times slower on three numbers.)"""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def skew(a: Float[ndarray, "3"] | tuple[float, ...]) -> Float[ndarray, "3 3"]:
-    """The matrix ã with ã b = a x b, eq. (A1)."""
+    """Return the matrix ã with ã b = a x b, eq. (A1)."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 

@@ -7,10 +7,10 @@
 ``local`` and ``cluster`` where it runs, ``table`` and ``plot`` what comes of it.
 """
 
-from footfall.sweep.run import Outcome, run
+from footfall.sweep.run import StudyResult, run
 from footfall.sweep.study import Study, parse_study, read_study
 
-__all__ = ["Outcome", "Study", "parse_study", "read_study", "run"]
+__all__ = ["Study", "StudyResult", "parse_study", "read_study", "run"]
 
 
 def __dir__() -> list[str]:

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import finite_number, whole_number
 from footfall.errors import InputError, finite, unknown
-from footfall.nests import Given
+from nptrace._types import Given
 
 SPAN = ("from", "to", "count", "spacing")
 SPACINGS = ("linear", "log")
@@ -32,7 +33,7 @@ def plain_value(value: Given, where: str) -> Given:
         return value
     if isinstance(value, list) and value and all(isinstance(v, int | float | bool) for v in value):
         return [plain_value(v, where) for v in value]
-    raise InputError(f"{where} must be a number, a text, true or false, or a list of numbers, got {value!r}")
+    raise InputError(f"{where} must be a number, a string, true or false, or a list of numbers, got {value!r}")
 
 
 def flattened(
@@ -51,18 +52,18 @@ def flattened(
 
 # -- grids -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """One parameter and the values it takes."""
 
     name: str
     values: tuple[Given, ...]
 
 
-def axis(name: str, given: Given, where: str) -> Axis:
+def axis(name: str, given: Given, where: str) -> SweepAxis:
     """An axis from a list of values or from ``{ from = 0.2, to = 0.6, count = 5 }``."""
     here = f"{name} in {where}"
     if isinstance(given, Mapping):
-        return Axis(name, tuple(_span(given, here)))
+        return SweepAxis(name, tuple(_span(given, here)))
     if not isinstance(given, list):
         raise InputError(f"{here} must be a list of values or {{ from = .., to = .., count = .. }}, got {given!r}")
     if not given:
@@ -77,7 +78,7 @@ def axis(name: str, given: Given, where: str) -> Axis:
     kinds = {"text" if isinstance(v, str) else "list" if isinstance(v, list) else "number" for v in values}
     if len(kinds) > 1:
         raise InputError(f"{here} mixes {' and '.join(sorted(kinds))} values")
-    return Axis(name, tuple(values))
+    return SweepAxis(name, tuple(values))
 
 
 def _span(given: Mapping[str, Given], here: str) -> list[float]:
@@ -87,8 +88,8 @@ def _span(given: Mapping[str, Given], here: str) -> list[float]:
     for key in SPAN[:3]:
         if key not in given:
             raise InputError(f"{here} needs {key}: {{ from = .., to = .., count = .. }}")
-    low, high = (_number(given[key], f"{key} of {here}") for key in ("from", "to"))
-    count = whole(given["count"], f"count of {here}", most=MOST_VALUES)
+    low, high = (finite_number(given[key], f"{key} of {here}") for key in ("from", "to"))
+    count = whole_number(given["count"], f"count of {here}", 1, MOST_VALUES)
     spacing = given.get("spacing", "linear")
     if spacing not in SPACINGS:
         raise unknown(f"spacing of {here}", spacing, SPACINGS)
@@ -144,9 +145,9 @@ def distribution(name: str, given: Given, where: str) -> Distribution:
         return Distribution(kind, axis(name, numbers, where).values)
     if not isinstance(numbers, list) or len(numbers) != 2:
         raise InputError(f"{kind} of {here} needs two numbers, got {numbers!r}")
-    a, b = (_number(x, f"{kind} of {here}") for x in numbers)
+    a, b = (finite_number(x, f"{kind} of {here}") for x in numbers)
     if kind == "integer":
-        a, b = (whole(x, f"{kind} of {here}", least=None) for x in numbers)
+        a, b = (whole_number(x, f"{kind} of {here}") for x in numbers)
     if kind == "normal" and not b > 0:
         raise InputError(f"normal of {here} needs a positive deviation, got {b:g}")
     if kind != "normal" and not a < b:
@@ -157,7 +158,7 @@ def distribution(name: str, given: Given, where: str) -> Distribution:
 
 
 @dataclass(frozen=True)
-class Samples:
+class RandomSamples:
     """Parameters drawn together, ``count`` times."""
 
     count: int
@@ -172,11 +173,11 @@ class Samples:
         return [dict(zip(names, row)) for row in zip(*columns)]
 
 
-def samples(given: Mapping[str, Given], where: str) -> Samples:
+def samples(given: Mapping[str, Given], where: str) -> RandomSamples:
     """The table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
     if "count" not in given:
         raise InputError(f"{where} needs count, how many samples to draw")
-    count = whole(given["count"], f"count in {where}", most=MOST_VALUES)
+    count = whole_number(given["count"], f"count in {where}", 1, MOST_VALUES)
     method = given.get("method", METHODS[0])
     if method not in METHODS:
         raise unknown(f"method in {where}", method, METHODS)
@@ -184,7 +185,7 @@ def samples(given: Mapping[str, Given], where: str) -> Samples:
     flat = flattened(rest, lambda table: bool(set(table) & set(DISTRIBUTIONS)) or not _nested(table))
     if not flat:
         raise InputError(f"{where} draws nothing: name a parameter, such as  friction = {{ uniform = [0.4, 1.0] }}")
-    return Samples(count, method, {name: distribution(name, value, where) for name, value in flat.items()})
+    return RandomSamples(count, method, {name: distribution(name, value, where) for name, value in flat.items()})
 
 
 def _nested(table: Mapping[str, Given]) -> bool:
@@ -204,23 +205,6 @@ def _unit_cube(method: str, dimensions: int, count: int, seed: int) -> Float[nda
         return qmc.Sobol(dimensions, seed=random).random(count)
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
-def whole(value: Given, what: str, least: int | None = 1, most: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{what} must be a whole number, got {value!r}")
-    if least is not None and value < least:
-        raise InputError(f"{what} must be at least {least}, got {value}")
-    if most is not None and value > most:
-        raise InputError(f"{what} must be at most {most}, got {value}")
-    return value
-
-
-def _number(value: Given, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not finite(value):
-        raise InputError(f"{what} must be a finite number, got {value!r}")
-    return float(value)
-
-
-def names_of(axes: Sequence[Axis], drawn: Samples | None) -> list[str]:
+def names_of(axes: Sequence[SweepAxis], drawn: RandomSamples | None) -> list[str]:
     """Every parameter that varies."""
     return [*(a.name for a in axes), *(drawn.of if drawn else ())]

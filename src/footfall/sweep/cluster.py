@@ -14,10 +14,10 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from footfall.errors import FootfallError, InputError, MissingExtraError
-from footfall.nests import Json
 from footfall.sweep.item import evaluate
 from footfall.sweep.local import TRIES, Answer, died
 from footfall.sweep.study import Item, Study
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     from distributed import Future

@@ -16,13 +16,13 @@ import numpy as np
 from footfall.analysis.run_summary import UNITS as RUN_UNITS
 from footfall.analysis.run_summary import summary
 from footfall.errors import FootfallError, InputError, unknown
-from footfall.nests import Given
 from footfall.recording.recording import Recording
-from footfall.simulate.runfile import Planned
-from footfall.simulate.together import run_together
+from footfall.sim.runfile import Planned
+from footfall.sim.shared_programs import run_batched
 from footfall.sweep.parameters import planned
 from footfall.sweep.shared import Numbers, share
 from footfall.sweep.study import OURS, SIMULATE, Study
+from nptrace._types import Given
 
 DONE, FAILED = "done", "failed"
 _INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # in a run's summary, but not of its making
@@ -67,7 +67,7 @@ def evaluate_together(
 
 def _simulated_together(
     parameters: Sequence[Mapping[str, Given]], folder: Path, numbers: Numbers
-) -> dict[int, dict[str, Given]]:  # fmt: skip
+) -> dict[int, dict[str, Given]]:
     """Answers by place, of those that can run on lanes."""
     began, runs = time.perf_counter(), dict[int, Planned]()
     for k, each in enumerate(parameters):
@@ -78,7 +78,7 @@ def _simulated_together(
     if len(runs) < 2:
         return {}
     simulations = [run.simulation for run in runs.values()]
-    recordings = run_together(simulations, [run.options.duration for run in runs.values()])
+    recordings = run_batched(simulations, [run.options.duration for run in runs.values()])
     results = [_summarised(run, rec) for run, rec in zip(runs.values(), recordings)]
     seconds = (time.perf_counter() - began) / len(runs)
     return {k: _answer(*result, seconds) for k, result in zip(runs, results)}
@@ -90,9 +90,7 @@ def _answer(result: dict[str, Given], message: str | None, seconds: float) -> di
     return {"status": status, "result": result, "message": message, "seconds": seconds}
 
 
-def _simulated(
-    parameters: Mapping[str, Given], folder: Path, numbers: Numbers
-) -> tuple[dict[str, Given], str | None]:  # fmt: skip
+def _simulated(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) -> tuple[dict[str, Given], str | None]:
     run = planned(parameters, folder)
     share(run.simulation, parameters, folder, numbers)
     return _summarised(run, run.simulation.run(run.options.duration))
@@ -147,7 +145,7 @@ def _plain(value: Given, column: str) -> Given:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(v, column) for v in value]
-    raise InputError(f"column '{column}' must hold numbers, texts or lists of them, got {type(value).__name__}")
+    raise InputError(f"column '{column}' must hold numbers, strings or lists of them, got {type(value).__name__}")
 
 
 # -- before anything runs ----------------------------------------------------------------------------------------------

@@ -12,11 +12,12 @@ import json
 import os
 from pathlib import Path
 
+from footfall._io.file_format import check_version
 from footfall.errors import SPOILED, FootfallError, InputError, finite, reason
-from footfall.nests import Json
+from nptrace._types import Json
 
 FILE = "journal.jsonl"
-_FORMAT = 1
+FORMAT = 1
 _CODE = "allow_code"
 
 
@@ -34,7 +35,7 @@ class Journal:
             self._lock()
             self.header, self.entries, self.allowed, self.dropped = self._read()
             if self.header is None:
-                self.header = {"footfall_sweep": _FORMAT, "study": name, "versions": versions}
+                self.header = {"format": FORMAT, "study": name, "versions": versions}
                 self._write(self.header)
                 _sync_folder(folder)
             elif self.header.get("study") != name:
@@ -42,7 +43,7 @@ class Journal:
             if self.entries and not resume:
                 raise InputError(
                     f"{folder} holds {len(self.entries)} finished items of the study '{name}': go on with it by"
-                    " --resume, or choose another folder by --out"
+                    " --resume, or choose another folder with --out"
                 )
         except BaseException:
             os.close(self._file)
@@ -77,8 +78,9 @@ class Journal:
             except SPOILED:
                 entry = None
             if number == 0:
-                if not isinstance(entry, dict) or entry.get("footfall_sweep") != _FORMAT:
+                if not isinstance(entry, dict) or "study" not in entry:
                     raise InputError(f"{self.path} is not the journal of a footfall study")
+                check_version(self.path, entry.get("format"), FORMAT)
                 header = entry
             elif _is_answer(entry):
                 entries[entry["item"]] = entry

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from footfall.errors import FootfallError
-from footfall.nests import Json
 from footfall.sweep.item import FAILED
 from footfall.sweep.study import SIMULATE, Item, Study
+from nptrace._types import Json
 
 TRIES = 3  # of an item whose worker dies
 TOGETHER = 16  # simulations that a worker gets at once, at most: these are done again if it dies
@@ -110,9 +110,15 @@ class _Worker:
         self.ready = False
         paths = os.pathsep.join(path for path in sys.path if path)
         self.process = subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output, text=True, encoding="utf-8",
-            env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,  # Ctrl-C is the sweep's own business
-        )  # fmt: skip
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C is the sweep's own business
+        )
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:

@@ -18,28 +18,47 @@ import numpy as np
 from footfall.control.interface import ControllerWrapper
 from footfall.errors import InputError, unknown
 from footfall.loading import load
-from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.simulate.pushes import Push
-from footfall.simulate.runfile import KEYS, Planned, load_options, options_of, plan, resolved_ground
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.standing import standing_start
+from footfall.sim.pushes import Push
+from footfall.sim.run_options import KEYS, OPTIONS, keys_with
+from footfall.sim.runfile import Planned, load_options, options_of, plan, resolved_paths
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from nptrace._types import Given
 
-OPTIONS = tuple(key for key in KEYS if key != "out")
+RUN_KEYS = tuple(key for key in KEYS if key != "out")
 PARTS = ("gait", "controller", "contact", "ground", "joints", "push")
 _AXES = ("x", "y", "z")
 UNITS = {
-    "speed": "m/s", "sideways": "m/s", "turn": "rad/s", "kp": "N m/rad", "kd": "N m s/rad", "drop": "m",
-    "duration": "s", "dt": "s", "gravity": "m/s²", "gait.period": "s", "gait.stride": "m", "gait.height": "m",
-    "gait.depth": "m", "gait.hip_height": "m", "gait.ramp": "s", "push.start": "s", "push.duration": "s",
-    "push.force": "N", "push.moment": "N m",
-}  # fmt: skip
+    **{key: OPTIONS[key].metadata["unit"] for key in keys_with("unit")},
+    "gravity": "m/s²",
+    "gait.period": "s",
+    "gait.stride": "m",
+    "gait.height": "m",
+    "gait.depth": "m",
+    "gait.hip_height": "m",
+    "gait.ramp": "s",
+    "push.start": "s",
+    "push.duration": "s",
+    "push.force": "N",
+    "push.moment": "N m",
+}
 _ROBOT_UNITS = {
-    "mass": "kg", "com": "m", "inertia": "kg m²", "damping": "N m s/rad", "stiffness": "N m/rad", "radius": "m",
-    "armature": "kg m²", "dry_friction": "N m", "lower": "rad", "upper": "rad", "rest": "rad", "origin": "m",
+    "mass": "kg",
+    "com": "m",
+    "inertia": "kg m²",
+    "damping": "N m s/rad",
+    "stiffness": "N m/rad",
+    "radius": "m",
+    "armature": "kg m²",
+    "dry_friction": "N m",
+    "lower": "rad",
+    "upper": "rad",
+    "rest": "rad",
+    "origin": "m",
     "position": "m",
-}  # fmt: skip
+}
 
 
 def unit_of(name: str) -> str:
@@ -72,11 +91,15 @@ def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Given]]) 
     ground = _changed(world.ground, parts["ground"], "ground")
     walks = controller.inner if run.options.estimate else controller  # an estimator has no readings before the start
     return dataclasses.replace(
-        old, controller=controller, contact=_changed(world.contact, parts["contact"], "contact"), ground=ground,
+        old,
+        controller=controller,
+        contact=_changed(world.contact, parts["contact"], "contact"),
+        ground=ground,
         joints=_changed(world.joints, parts["joints"], "joints"),
-        gravity=_vector("gravity", parts["gravity"], world.gravity), pushes=_pushes(parts["push"]),
+        gravity=_vector("gravity", parts["gravity"], world.gravity),
+        pushes=_pushes(parts["push"]),
         start=standing_start(old.robot, walks, ground, old.command_now, run.options.drop),
-    )  # fmt: skip
+    )
 
 
 def _sorted(parameters: Mapping[str, Given]) -> tuple[dict[str, Given], dict[str, dict[str, Given]], dict[str, Given]]:
@@ -89,7 +112,7 @@ def _sorted(parameters: Mapping[str, Given]) -> tuple[dict[str, Given], dict[str
         part, dot, key = name.partition(".")
         if name in options:
             raise InputError(f"the parameter '{name}' is given twice")
-        if name in OPTIONS:
+        if name in RUN_KEYS:
             options[name] = value
         elif part == "gravity" and (not dot or key in _AXES):
             parts["gravity"][name] = value
@@ -98,7 +121,7 @@ def _sorted(parameters: Mapping[str, Given]) -> tuple[dict[str, Given], dict[str
         elif dot:
             of_robot[name] = value
         else:
-            raise unknown("parameter", name, (*OPTIONS, "gravity", *(f"{p}.…" for p in PARTS)), "a run has")
+            raise unknown("parameter", name, (*RUN_KEYS, "gravity", *(f"{p}.…" for p in PARTS)), "a run has")
     return options, parts, of_robot
 
 
@@ -107,11 +130,7 @@ def _with_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Given]:
     robot = found["robot"]
     if isinstance(robot, str) and robot not in library.names() and "." in robot:
         found["robot"] = str(folder / robot)
-    if isinstance(found.get("motors"), str):
-        found["motors"] = str(folder / found["motors"])
-    if isinstance(found.get("ground"), str):
-        found["ground"] = resolved_ground(found["ground"], folder)
-    return found
+    return found | resolved_paths(found, folder)
 
 
 def _component(name: str) -> tuple[str, int | None]:
@@ -197,4 +216,8 @@ def _pushes(given: Mapping[str, Given]) -> tuple[Push, ...]:
     for key in ("start", "duration"):
         if key not in found:
             raise InputError(f"a push needs push.start and push.duration [s]: push.{key} is missing")
-    return (Push(found["start"], found["duration"], tuple(found["force"]), tuple(found["moment"])),)
+    return (
+        Push(
+            start=found["start"], duration=found["duration"], force=tuple(found["force"]), moment=tuple(found["moment"])
+        ),
+    )

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from footfall._io.whole_file import whole_file
 from footfall.draw.style import COLORS, new_figure
 from footfall.errors import unknown
-from footfall.nests import Given
 from footfall.sweep.study import SAMPLE, SIMULATE, Study, dim_name
 from footfall.sweep.table import OWN, SECONDS, STATUS
-from footfall.whole_file import whole_file
+from nptrace._types import Given
 
 if TYPE_CHECKING:
     import xarray

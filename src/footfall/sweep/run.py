@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from footfall.cores import cores
 from footfall.errors import InputError
-from footfall.nests import Json
 from footfall.recording.recording import versions
+from footfall.sim.cores import cores
 from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
 from footfall.sweep.cluster import PATIENCE, Cluster
@@ -19,6 +18,7 @@ from footfall.sweep.item import DONE, FAILED, check_names
 from footfall.sweep.journal import Journal, code_allowed
 from footfall.sweep.local import Answer, run_local
 from footfall.sweep.study import Item, Study, read_study
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     import xarray
@@ -27,8 +27,8 @@ STUDY, LOG, PLOT = "study.toml", "workers.log", "summary.png"
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, kw_only=True)
+class StudyResult:
     """What came of a study, and where it lies."""
 
     study: Study
@@ -66,10 +66,17 @@ class Outcome:
 
 
 def run(
-    study: Study | str | Path, out: str | Path | None = None, *, resume: bool = False, retry_failed: bool = False,
-    cluster: str | None = None, workers: int | None = None, patience: float = PATIENCE,
-    progress: Progress | None = None, allow_code: bool = False,
-) -> Outcome:  # fmt: skip
+    study: Study | str | Path,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    retry_failed: bool = False,
+    cluster: str | None = None,
+    workers: int | None = None,
+    patience: float = PATIENCE,
+    progress: Progress | None = None,
+    allow_code: bool = False,
+) -> StudyResult:
     """Run every item of a study that is not finished, then write its table and its plot.
 
     out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
@@ -85,7 +92,7 @@ def run(
     if study.runs_code and not allow_code and not (resume and study.function in code_allowed(folder)):
         raise InputError(
             f"the function {study.function!r} of the study '{study.name}' is code, which would run with your rights:"
-            " if you trust it, say  --allow-code  (allow_code=True in Python)"
+            " if you trust it, add  --allow-code  (allow_code=True in Python)"
         )
     check_names(study)
     items = study.items()
@@ -106,7 +113,15 @@ def run(
         entries, dropped = journal.entries, journal.dropped
     table = tables.to_xarray(study, items, entries)
     written = tables.write(table, folder / tables.FILE)
-    return Outcome(study, folder, items, entries, written, plots.write(table, study, folder / PLOT), dropped)
+    return StudyResult(
+        study=study,
+        folder=folder,
+        items=items,
+        entries=entries,
+        table=written,
+        plot=plots.write(table, study, folder / PLOT),
+        dropped=dropped,
+    )
 
 
 def _pending(items: list[Item], journal: Journal, retry_failed: bool) -> list[Item]:

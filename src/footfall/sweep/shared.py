@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from footfall.errors import FootfallError
-from footfall.nests import Given
-from footfall.simulate.alike import agrees, differing, skeleton
-from footfall.simulate.engine import CompiledEngine, PythonEngine, kept_free
-from footfall.simulate.lanes_engine import LanesEngine
-from footfall.simulate.recorder import Energies
-from footfall.simulate.simulation import Simulation
-from footfall.simulate.tick import SimulationModel
-from footfall.simulate.together import energies_of
+from footfall.sim.recorder import Energies
+from footfall.sim.rollouts import CompiledEngine, LanesEngine, PythonEngine, ground_inputs
+from footfall.sim.shared_programs import energies_of, parameter_diff, same_result, structure_digest
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import SimulationModel
 from footfall.sweep.parameters import planned
+from nptrace._types import Given
 
 Numbers = Mapping[str, Sequence[Given]]  # two values of every number that varies, by the name of its axis
 _MOST = 32  # families that are kept in memory
@@ -36,10 +34,13 @@ class Family:
 
     engine: CompiledEngine | PythonEngine
     energies: Energies
-    skeleton: str  # digest of the constants with the free numbers at those of the first
+    structure_digest: str  # digest of the constants with the free numbers at those of the first
 
     def fits(self, model: SimulationModel) -> bool:
-        return skeleton(_constants(model), _constants(self.engine.model), self.engine.free) == self.skeleton
+        return (
+            structure_digest(_constants(model), _constants(self.engine.model), self.engine.free)
+            == self.structure_digest
+        )
 
 
 _families: OrderedDict[str, Family | None] = OrderedDict()
@@ -52,7 +53,7 @@ def share(
 ) -> bool:
     """Give a simulation the machine code of its family; False if it has none and is compiled for itself.
 
-    lanes: code for many at once (``run_together``), which a controller that runs in Python does not have.
+    lanes: code for many at once (``run_batched``), which a controller that runs in Python does not have.
     """
     with _lock:  # workers of a cluster may have several threads
         family = _family_of(parameters, folder, numbers, lanes)
@@ -93,8 +94,9 @@ def _changed(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) ->
         other = _simulation({**usual, name: value}, folder)
         if other is None:
             continue
-        changed = tuple(differing(constants, _constants(other.model)))
-        if skeleton(_constants(other.model), constants, changed) == skeleton(constants, constants, changed):
+        changed = tuple(parameter_diff(constants, _constants(other.model)))
+        own = structure_digest(_constants(other.model), constants, changed)
+        if own == structure_digest(constants, constants, changed):
             found[name] = changed
     return found
 
@@ -106,16 +108,16 @@ def _family(
     first = _simulation({**parameters, **{name: numbers[name][0] for name in changes}}, folder)
     if first is None:
         return None
-    usual = kept_free(first.model)  # machine code of single runs has these free as well, and may be there already
+    usual = ground_inputs(first.model)  # machine code of single runs has these free as well, and may be there already
     engine = _engine(first, tuple(dict.fromkeys([*usual, *(p for paths in changes.values() for p in paths)])), lanes)
     constants = _constants(first.model)
-    rest = skeleton(constants, constants, engine.free)
+    rest = structure_digest(constants, constants, engine.free)
     if rest is None:
         return None
     family = Family(engine, energies_of(first, engine.free), rest)
     others = {name: numbers[name][int({*paths} <= {*engine.free})] for name, paths in changes.items()}
     witness = _simulation({**parameters, **others}, folder)
-    return family if witness is not None and family.fits(witness.model) and agrees(engine, witness) else None
+    return family if witness is not None and family.fits(witness.model) and same_result(engine, witness) else None
 
 
 def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | None:
@@ -128,13 +130,13 @@ def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | N
 
 def _constants(model: SimulationModel) -> SimulationModel:
     """What is compiled: without a controller that runs in Python."""
-    return model if model.acting.traceable else model.physics
+    return model if model.acting.info.traceable else model.physics
 
 
 def _engine(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> CompiledEngine | PythonEngine:
     """The engine with as many of the numbers free as can be."""
     compiled = LanesEngine if lanes else CompiledEngine
-    kind = compiled if simulation.model.acting.traceable else PythonEngine
+    kind = compiled if simulation.model.acting.info.traceable else PythonEngine
     asked = simulation.model, simulation.state, simulation.inputs_at(0.0)
     try:
         return kind(*asked, free)

@@ -28,18 +28,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from footfall._io.toml_file import parse_toml, read_toml_text
+from footfall.checks import whole_number
 from footfall.errors import InputError, unknown
-from footfall.nests import Given
-from footfall.sweep.axes import SPAN, Axis, Samples, axis, flattened, names_of, plain_value, samples, whole
-from footfall.toml_file import parse_toml, read_toml_text
+from footfall.sweep.axes import SPAN, RandomSamples, SweepAxis, axis, flattened, names_of, plain_value, samples
+from nptrace._types import Given
 
 KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
 LIMIT = 20_000  # items, unless the study says otherwise ...
 MOST_ITEMS = 10_000_000  # ... and whatever it says: their list alone fills the memory
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
-OURS = ("footfall.experiments.adak2021.spine_study:case",)  # functions of footfall's own: no more than a simulation
-RENAMED = {"footfall.experiments.spine_study:case": OURS[0]}  # what studies of older versions call
+OURS = ("footfall_lab.papers.adak2021.spine_study:case",)  # functions of footfall's own: no more than a simulation
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Item:
     digest: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """A study, read and checked but for the names of parameters (``sweep.parameters`` knows those)."""
 
@@ -61,8 +61,8 @@ class Study:
     function: str
     seed: int
     run: Mapping[str, Given]
-    axes: tuple[Axis, ...]
-    samples: Samples | None
+    axes: tuple[SweepAxis, ...]
+    samples: RandomSamples | None
     plot: tuple[str, ...] = ()
 
     @property
@@ -134,27 +134,36 @@ def parse_study(text: str, folder: str | Path, name: str = "study", where: str =
     axes = tuple(axis(key, value, "[grid]") for key, value in flat.items())
     drawn = samples(tables["samples"], "[samples]") if "samples" in found else None
     function = _text(found, "function", SIMULATE)
-    function = RENAMED.get(function, function)
     if function != SIMULATE and (function.count(":") != 1 or not all(function.split(":"))):
         raise InputError(f'function of {where} must name a module and a function, "module:name", got {function!r}')
     plot = found.get("plot", [])
     if not isinstance(plot, list) or not all(isinstance(column, str) for column in plot):
         raise InputError(f"plot of {where} must be a list of columns, got {plot!r}")
-    seed = whole(found.get("seed", 0), f"seed of {where}", least=0)
+    seed = whole_number(found.get("seed", 0), f"seed of {where}", 0)
     own_name = _text(found, "name", name)
     if not own_name.replace("_", "a").replace("-", "a").replace(".", "a").isalnum() or own_name.startswith("."):
         raise InputError(f"name of {where} must be letters, digits, '_', '-' and '.', got {own_name!r}")
     if function == SIMULATE and "seed" in found and "seed" not in (*run, *names_of(axes, drawn)):
         run["seed"] = seed
-    study = Study(own_name, text, Path(folder).resolve(), function, seed, run, axes, drawn, tuple(plot))
-    _check(study, whole(found.get("limit", LIMIT), f"limit of {where}"), where)
+    study = Study(
+        name=own_name,
+        text=text,
+        folder=Path(folder).resolve(),
+        function=function,
+        seed=seed,
+        run=run,
+        axes=axes,
+        samples=drawn,
+        plot=tuple(plot),
+    )
+    _check(study, whole_number(found.get("limit", LIMIT), f"limit of {where}", 1), where)
     return study
 
 
 def _text(found: Mapping[str, Given], key: str, default: str) -> str:
     value = found.get(key, default)
     if not isinstance(value, str) or not value:
-        raise InputError(f"{key} of the study must be a text, got {value!r}")
+        raise InputError(f"{key} of the study must be a string, got {value!r}")
     return value
 
 
@@ -163,7 +172,7 @@ def _check(study: Study, limit: int, where: str) -> None:
         raise InputError(f"nothing varies in {where}: it needs a table [grid] or [samples]")
     twice = [name for name in study.varying if name in study.run or study.varying.count(name) > 1]
     if twice:
-        raise InputError(f"{twice[0]} is given twice in {where}: it may stand in one of [run], [grid] and [samples]")
+        raise InputError(f"{twice[0]} is given twice in {where}: give it in one of [run], [grid] and [samples]")
     names = [dim_name(name) for name in study.varying] + [SAMPLE] * (study.samples is not None)
     clash = [name for name in names if names.count(name) > 1]
     if clash:

@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from footfall._io.file_format import check_version, version_in
+from footfall._io.whole_file import whole_file
 from footfall.errors import SPOILED, FootfallError, reason
-from footfall.nests import Given
 from footfall.recording.recording import versions
 from footfall.recording.tables import _needed, _netcdf
 from footfall.sweep.item import result_units
 from footfall.sweep.parameters import unit_of
 from footfall.sweep.study import SAMPLE, SIMULATE, Item, Study, dim_name
-from footfall.whole_file import whole_file
+from nptrace._types import Given
 
 if TYPE_CHECKING:
     import xarray
 
 FILE = "results.nc"
+FORMAT = 1
 OWN = STATUS, MESSAGE, SECONDS = "item_status", "item_message", "item_seconds"
 _LABELS = {"mean_velocity": ("forward", "sideways", "turn")}
 
@@ -61,10 +63,15 @@ def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str
     seconds = [entry.get("seconds") for entry in found]
     variables[SECONDS] = (tuple(dims), _array(seconds, shape)[0], {"units": "s", "long_name": "time an item took"})
     about: dict[str, Given] = {
-        "study": study.name, "study_text": _text(study.text), "seed": study.seed, "function": study.function,
-        "run": json.dumps(dict(study.run)), "versions": json.dumps(dict(versions())),
+        "format": FORMAT,
+        "study": study.name,
+        "study_text": _text(study.text),
+        "seed": study.seed,
+        "function": study.function,
+        "run": json.dumps(dict(study.run)),
+        "versions": json.dumps(dict(versions())),
         "written": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }  # fmt: skip
+    }
     return xarray.Dataset(variables, coordinates, about)
 
 
@@ -83,7 +90,9 @@ def read(path: Path) -> xarray.Dataset:
     xarray = _needed("xarray", "the table of a study")
     _netcdf()
     with xarray.open_dataset(path, engine="h5netcdf") as table:
-        return table.load()
+        found = table.load()
+    check_version(path, version_in(found.attrs), FORMAT)
+    return found
 
 
 def _label(name: str, taken: set[str]) -> str:

@@ -12,7 +12,7 @@ import queue
 import sys
 import threading
 
-from footfall.nests import Json
+from nptrace._types import Json
 
 READY = {"ready": True}
 

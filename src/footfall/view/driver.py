@@ -18,32 +18,30 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from footfall.contact.ground import Ground
-from footfall.contact.model import MODELS
 from footfall.contact.model import named as contact_named
 from footfall.control import posture
-from footfall.control.interface import Command
+from footfall.control.interface import Command, as_controller
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.joint.plan_follower import replanned
 from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, PLAN
+from footfall.control.named import ON_A_GAIT, ON_COMMAND, PLAN
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
-from footfall.gait.named_plans import PLANS
-from footfall.gait.networks import NAMES as NETWORKS
-from footfall.nests import Given
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
-from footfall.simulate.pushes import Push
-from footfall.simulate.recorder import Recorder
-from footfall.simulate.runfile import RunOptions, plan
-from footfall.simulate.simulation import Simulation
-from footfall.view.command_limits import clipped
-from footfall.view.history import History
+from footfall.sim.pushes import Push
+from footfall.sim.recorder import Recorder
+from footfall.sim.run_options import RunOptions, page_choices, page_options
+from footfall.sim.runfile import plan
+from footfall.sim.simulation import Simulation
+from footfall.view.history import PlotHistory
 from footfall.view.safe_text import file_stem
+from nptrace._types import Given
 
 FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _LOOK = 0.01  # [s] of simulated time between looks at the command
@@ -52,7 +50,6 @@ _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
 _SAID = 10.0  # [s] that a refusal is shown
 _MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
 _ASLEEP = 0.1  # [s] between looks while nobody watches
-GROUNDS = ("plane", "slope:5", "slope:10", "rough:0.03", "rough:0.06", "steps:0.04", "stairs:0.05")
 STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
 _PLANNED = 120.0  # [s] that a walk of a plan goes on
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
@@ -82,27 +79,8 @@ def with_stand(robot: Robot) -> Robot:
     return robot.replace(poses={**robot.poses, "stand": pose})
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What is simulated, by names."""
-
-    robot: str = "mini_cheetah"
-    gait: str = "trot"
-    controller: str = "whole_body"
-    contact: str = "compliant"
-    ground: str = "plane"
-    oscillator: str = NETWORKS[0]  # of controllers that follow a gait's own paths
-    plan: str = PLANS[0]  # of the controller plan
-
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "robot": library.names(), "gait": pattern.names(), "controller": tuple(NAMES), "contact": tuple(MODELS),
-    "ground": GROUNDS, "oscillator": NETWORKS, "plan": PLANS,
-}  # fmt: skip
-
-
-@dataclass
-class Driver:
+@dataclass(kw_only=True)
+class SimulationThread:
     """Runs one simulation after another in a thread of its own.
 
     present: whether whoever gave the command is still there. watched: whether anybody is there at all; while nobody is,
@@ -110,7 +88,7 @@ class Driver:
     made and ``on_refused`` if it could not be, ``on_recorded`` with the file of a recording that a change has ended.
     """
 
-    choice: Choice = field(default_factory=Choice)
+    choice: RunOptions = field(default_factory=page_options)
     own: Robot | None = None  # a robot that is not in the library, under its own name
     present: Callable[[], bool] = lambda: True
     watched: Callable[[], bool] = lambda: True
@@ -126,11 +104,11 @@ class Driver:
         self.message, self._said = "", 0.0  # what last went wrong, in one sentence, and when
         self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
         self.real_time = 0.0  # simulated over wall time
-        self.history = History()
+        self.history = PlotHistory()
         self.recording: Path | None = None
         self._todo: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
         self._waiting: Counter[str] = Counter()  # of what is to be done, by kind
-        self._asked: dict[str, str] = {}  # choices that are not made yet: the last of a kind counts
+        self._asked: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
         self._asking = threading.Lock()
         self._stop = threading.Event()
         self._last, self._owed = time.monotonic(), 0.0
@@ -171,13 +149,13 @@ class Driver:
 
         What was asked for while another simulation was being made is made at once, not one after another.
         """
-        if name in CHOICES.get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
+        if name in page_choices().get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
             asked = {key: name} | ({"controller": self._fitting(name)} if key == "robot" else {})
             with self._asking:
                 self._asked |= asked
 
     @property
-    def wanted(self) -> Choice:
+    def wanted(self) -> RunOptions:
         """What is simulated once all that was asked for is made."""
         with self._asking:
             return replace(self.choice, **self._asked)
@@ -279,15 +257,18 @@ class Driver:
     def _fitting(self, name: str) -> str:
         return fitting_controller(self._robot(name))
 
-    def _made(self, choice: Choice, then: str | None = None, after: Simulation | None = None) -> Simulation:
+    def _made(self, choice: RunOptions, then: str | None = None, after: Simulation | None = None) -> Simulation:
         """A simulation of a choice; ``then`` is a gait to change to, and when; ``after`` has a plan to take over."""
         robot, rhythmic, planned = self._robot(choice.robot), choice.controller in ON_A_GAIT, choice.controller == PLAN
-        options = RunOptions(
-            robot=choice.robot, gait=None if choice.controller in STILL else choice.gait,
-            then=then, plan=choice.plan if planned else None, duration=_PLANNED if planned else RunOptions.duration,
-            controller=choice.controller, contact=choice.contact, ground=choice.ground,
-            oscillator=choice.oscillator if rhythmic else None, touchdown=rhythmic,
-        )  # fmt: skip
+        options = replace(
+            choice,
+            gait=None if choice.controller in STILL else choice.gait,
+            then=then,
+            plan=choice.plan if planned else None,
+            duration=_PLANNED if planned else RunOptions.duration,
+            oscillator=choice.oscillator if rhythmic else None,
+            touchdown=rhythmic,
+        )
         if robot.floating:
             sim = plan(robot, options).simulation
             if after is not None:
@@ -295,7 +276,7 @@ class Driver:
         else:
             kp = 5.0 * robot.mass
             hold = Hold("stand", kp, 0.1 * kp)
-            sim = Simulation(robot, hold, contact_named(choice.contact), start=robot.state("stand"))
+            sim = Simulation(robot, hold, contact=contact_named(choice.contact), start=robot.state("stand"))
         _ = sim.engine  # compiled now: what is wrong shows here
         sim.command = Command()
         return sim
@@ -307,7 +288,7 @@ class Driver:
         self.message, self._last, self._owed = "", time.monotonic(), 0.0
         self._speeds = [(time.monotonic(), self.sim.time)]
 
-    def _change(self, choice: Choice) -> None:
+    def _change(self, choice: RunOptions) -> None:
         """Another simulation; if only the gait changed the robot goes on from where it is."""
         if choice == self.choice:
             return
@@ -355,7 +336,7 @@ class Driver:
             return
         force = self.sim.robot.mass * speed / _PUSH
         right = -_left_of(self.sim.q)
-        push = Push(self.sim.time, _PUSH, (float(force * right[0]), float(force * right[1]), 0.0))
+        push = Push(start=self.sim.time, duration=_PUSH, force=(float(force * right[0]), float(force * right[1]), 0.0))
         self.sim.pushes = (*self.sim.pushes[-3:], push)
         self.recorder.say(push.event)
 
@@ -397,4 +378,21 @@ def _left_of(q: np.ndarray) -> np.ndarray:
     return np.array([-math.sin(yaw), math.cos(yaw)])
 
 
-__all__ = ["CHOICES", "GROUNDS", "Choice", "Driver", "clipped", "fitting_controller"]
+def limit(key: str, sim: Simulation | None = None) -> float:
+    """The most of one part of a command that a simulation's controller follows; the usual one where it does not say."""
+    known = None if sim is None or sim.controller is None else as_controller(sim.controller).command_limits(sim.robot)
+    most = (known or {}).get(key)
+    return float(getattr(LIMITS, key)) if most is None else min(float(most), 100.0)
+
+
+def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:
+    """A number of a command within its limits; junk is zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):  # a whole number may be too large for a float
+        return 0.0
+    most = limit(key, sim)
+    return min(max(number, -most), most) if math.isfinite(number) else 0.0
+
+
+__all__ = ["SimulationThread", "clipped", "fitting_controller"]

@@ -13,16 +13,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from footfall.errors import FootfallError, InputError
-from footfall.hardware.extras import need
-from footfall.nests import Foreign
-from footfall.recording.formats.foxglove import Stage
+from footfall.errors import FootfallError, InputError, need_extra
+from footfall.recording.formats.foxglove import FoxgloveChannels
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.sim.run_options import page_options
 from footfall.spatial.quaternion import to_rotation
-from footfall.view.driver import Choice, Driver, fitting_controller, with_stand
+from footfall.view.driver import SimulationThread, fitting_controller, with_stand
+from nptrace._types import Foreign
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COMMAND = "/cmd_vel"
@@ -35,7 +35,7 @@ class FoxgloveLive:
     """Serves until ``stop``. ``address`` is what Foxglove's "open connection" wants."""
 
     def __init__(self, subject: Robot | Recording, host: str = "127.0.0.1", port: int = 0) -> None:
-        need("foxglove", "foxglove", "live data for Foxglove")
+        need_extra("foxglove", "foxglove", "live data for Foxglove")
         import foxglove
 
         if host not in LOOPBACK:
@@ -49,23 +49,30 @@ class FoxgloveLive:
         self._ended = threading.Event()
         try:
             self.server: Foreign = foxglove.start_server(
-                name="footfall", host=host, port=port, capabilities=[foxglove.Capability.ClientPublish],
-                supported_encodings=["json"], server_listener=listener, context=context,
-            )  # fmt: skip
+                name="footfall",
+                host=host,
+                port=port,
+                capabilities=[foxglove.Capability.ClientPublish],
+                supported_encodings=["json"],
+                server_listener=listener,
+                context=context,
+            )
         except Exception as error:  # foxglove's own, or of the operating system: a port that is taken
             raise FootfallError(f"cannot serve data for Foxglove at {host}:{port}: {error}") from None
         self.address = f"ws://{host}:{self.server.port}"
-        self.driver: Driver | None = None
+        self.driver: SimulationThread | None = None
         if isinstance(subject, Recording):
-            self._stage = Stage(subject.robot, context)
+            self._stage = FoxgloveChannels(subject.robot, context)
             threading.Thread(target=self._play, args=(subject,), name="footfall-foxglove", daemon=True).start()
         else:
             robot = with_stand(subject)
-            self._stage = Stage(robot, context)
-            self.driver = Driver(
-                Choice(robot.name, controller=fitting_controller(robot)), None if _shipped(robot) else robot,
-                present=lambda: time.monotonic() - self._last < _HEARD, on_frame=self._frame,
-            )  # fmt: skip
+            self._stage = FoxgloveChannels(robot, context)
+            self.driver = SimulationThread(
+                choice=page_options(robot=robot.name, controller=fitting_controller(robot)),
+                own=None if _shipped(robot) else robot,
+                present=lambda: time.monotonic() - self._last < _HEARD,
+                on_frame=self._frame,
+            )
             self.driver.start()
 
     def stop(self) -> None:
@@ -80,7 +87,15 @@ class FoxgloveLive:
         body, robot = sim.state, sim.robot
         up = to_rotation(body.q[3:7]).T @ -np.array(sim.model.world.gravity)
         self._stage.show(
-            Frame(round(sim.time * 1e9), body.q, body.v, body.motor, body.v[:3], up, body.forces[: robot.nf])
+            Frame(
+                stamp=round(sim.time * 1e9),
+                q=body.q,
+                v=body.v,
+                torque=body.motor,
+                gyro=body.v[:3],
+                acceleration=up,
+                force=body.forces[: robot.nf],
+            )
         )
 
     def _play(self, recording: Recording) -> None:

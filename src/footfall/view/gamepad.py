@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from footfall.errors import finite
-from footfall.nests import Given
+from nptrace._types import Given
 
 PROTOCOL = "footfall-gamepad"
 DEAD_ZONE = 0.12  # of a stick's way: sticks seldom rest at zero
@@ -73,7 +73,7 @@ class Seen:
 def understood(text: Given) -> Seen:
     """A message of the script; a ValueError for anything else."""
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
-        raise ValueError("no text, or too long")
+        raise ValueError("not a string, or too long")
     try:
         data = json.loads(text)
     except RecursionError:

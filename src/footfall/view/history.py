@@ -9,22 +9,32 @@ from numpy import ndarray
 
 from footfall.gait.stability import static_margin
 from footfall.kinematics.forward import center_of_mass, foot_positions
-from footfall.nests import Nest
-from footfall.simulate.simulation import Simulation
+from footfall.sim.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
+from nptrace._types import PyTree
 
 SECONDS = 6.0
 _MARGIN_EVERY = 5  # rows: a margin needs the whole kinematics
 
 
-class History:
+class PlotHistory:
     """One row for every piece of simulated time. Columns: see ``COLUMNS``."""
 
     COLUMNS = (
-        "time", "height", "forward", "sideways", "torque", "margin", "power", "speed", "roll", "pitch", "kinetic",
+        "time",
+        "height",
+        "forward",
+        "sideways",
+        "torque",
+        "margin",
+        "power",
+        "speed",
+        "roll",
+        "pitch",
+        "kinetic",
         "potential",
-    )  # fmt: skip
+    )
 
     def __init__(self) -> None:
         self.rows: deque[tuple[float, ...]] = deque(maxlen=int(SECONDS * 110))
@@ -61,7 +71,7 @@ class History:
         )
         self.forces.append(block["force"][:, :, 2].mean(axis=0))
 
-    def arrays(self) -> dict[str, Nest]:
+    def arrays(self) -> dict[str, PyTree]:
         """Columns as arrays, and ``force``: vertical forces, one row per foot."""
         table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}

@@ -11,43 +11,59 @@ import numpy as np
 
 from footfall.control.interface import Command
 from footfall.control.named import FOLLOWING, ON_A_GAIT, PLAN
-from footfall.draw.ground_surface import level_under
+from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
-from footfall.gravity import weight_of
-from footfall.nests import Foreign, Given
-from footfall.view.command_limits import limit
-from footfall.view.driver import CHOICES, Driver
+from footfall.sim.run_options import page_choices
+from footfall.spatial.gravity import weight_of
+from footfall.view.driver import SimulationThread, limit
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
 from footfall.view.replay import look_from
 from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
+from nptrace._types import Foreign, Given
 
 SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")
 UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m", "roll": "rad", "pitch": "rad"}
 HINTS = {
-    "forward": "I, K", "sideways": "to the left: U, O", "turn": "to the left: J, L", "height": "Y, H",
-    "roll": "right side down: X, Z", "pitch": "nose down: G, T",
-}  # fmt: skip
+    "forward": "I, K",
+    "sideways": "to the left: U, O",
+    "turn": "to the left: J, L",
+    "height": "Y, H",
+    "roll": "right side down: X, Z",
+    "pitch": "nose down: G, T",
+}
 STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005, "roll": 0.01, "pitch": 0.01}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
 KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; W A S D Q E move the eye
-    ("Faster", "I", "forward", 0.1), ("Slower, backwards", "K", "forward", -0.1), ("Turn left", "J", "turn", 0.2),
-    ("Turn right", "L", "turn", -0.2), ("To the left", "U", "sideways", 0.1), ("To the right", "O", "sideways", -0.1),
-    ("Higher", "Y", "height", 0.01), ("Lower", "H", "height", -0.01), ("Nose down", "G", "pitch", 0.05),
-    ("Nose up", "T", "pitch", -0.05), ("Lean right", "X", "roll", 0.05), ("Lean left", "Z", "roll", -0.05),
-)  # fmt: skip
+    ("Faster", "I", "forward", 0.1),
+    ("Slower, backwards", "K", "forward", -0.1),
+    ("Turn left", "J", "turn", 0.2),
+    ("Turn right", "L", "turn", -0.2),
+    ("To the left", "U", "sideways", 0.1),
+    ("To the right", "O", "sideways", -0.1),
+    ("Higher", "Y", "height", 0.01),
+    ("Lower", "H", "height", -0.01),
+    ("Nose down", "G", "pitch", 0.05),
+    ("Nose up", "T", "pitch", -0.05),
+    ("Lean right", "X", "roll", 0.05),
+    ("Lean left", "Z", "roll", -0.05),
+)
 OTHER_KEYS = (
-    ("Stand still", "space"), ("Push", "P"), ("Reset", "R"), ("Pause or go on", "B"), ("One step", "N"),
-)  # fmt: skip
+    ("Stand still", "space"),
+    ("Push", "P"),
+    ("Reset", "R"),
+    ("Pause or go on", "B"),
+    ("One step", "N"),
+)
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
 
 class LivePage:
     """Puts a driver's simulation on a server's page."""
 
-    def __init__(self, server: Server, driver: Driver) -> None:
+    def __init__(self, server: Server, driver: SimulationThread) -> None:
         self.server, self.driver = server, driver
         self.gui, self.scene = server.viser.gui, server.viser.scene
         self.commander: int | Gamepad | None = None  # whose command is followed
@@ -109,7 +125,7 @@ class LivePage:
             self._command_controls()
             self._run_controls()
             with gui.add_folder("Simulation"):
-                self.menus = {key: self._menu(key) for key in CHOICES}
+                self.menus = {key: self._menu(key) for key in page_choices()}
         with tabs.add_tab("Plots"):
             self.plots = Plots(gui, self.driver.sim.robot.foot_names)
         with tabs.add_tab("Help"):
@@ -148,7 +164,7 @@ class LivePage:
             self.record.on_click(self._recorded)
 
     def _menu(self, key: str) -> Foreign:
-        names = CHOICES[key]
+        names = page_choices()[key]
         if key == "robot" and self.driver.own is not None:
             names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
         menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
@@ -282,7 +298,7 @@ class LivePage:
         with self.server.viser.atomic():
             self.stage.show(state.q, state.forces[: robot.nf], follow_path)
             if robot.floating and self.follow.value:
-                self.world.position = (-state.q[0], -state.q[1], -level_under(self.driver.ground, state.q[:2]))
+                self.world.position = (-state.q[0], -state.q[1], -height_under(self.driver.ground, state.q[:2]))
 
     def _show_command(self) -> None:
         command = self.driver.command

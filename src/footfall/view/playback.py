@@ -7,17 +7,17 @@ import time
 
 import numpy as np
 
-from footfall.draw.ground_surface import level_under
+from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY
-from footfall.nests import Foreign
 from footfall.recording.recording import Recording
+from footfall.spatial.gravity import GRAVITY
 from footfall.view.plots import AXES, COLORS
 from footfall.view.replay import look_from
 from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
+from nptrace._types import Foreign
 
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1, "2 ×": 2.0}
 _FRAME = 1.0 / 30.0  # [s]
@@ -69,7 +69,7 @@ class PlaybackPage:
         with self.server.viser.atomic():
             self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None, objects=rec.object_poses(row))
             if rec.robot.floating:
-                level = level_under(self.ground, rec.q[row, :2])
+                level = height_under(self.ground, rec.q[row, :2])
                 self.world.position = (-rec.q[row, 0], -rec.q[row, 1], -level)
         self.status.content = self._words(row)
 
@@ -122,9 +122,14 @@ class PlaybackPage:
             )
             data = (time_, *(np.ascontiguousarray(np.nan_to_num(line[rows])) for line in lines.values()))
             gui.add_uplot(
-                data, series, title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}}, axes=AXES,
+                data,
+                series,
+                title=title,
+                height=150,
+                scales={"x": {"time": False}, "y": {"auto": True}},
+                axes=AXES,
                 legend={"show": len(lines) > 1, "live": False},
-            )  # fmt: skip
+            )
 
         with gui.add_folder("Plots"):
             if rec.robot.floating:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from footfall.nests import Foreign
-from footfall.view.history import History
+from footfall.view.history import PlotHistory
+from nptrace._types import Foreign
 
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
 AXES: Foreign = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
@@ -39,7 +39,7 @@ class Plots:
             self.made["force"].series = _series(names)
             self.names = names
 
-    def show(self, history: History, weight: float) -> None:
+    def show(self, history: PlotHistory, weight: float) -> None:
         """Draw what is kept, thinned."""
         if len(history.rows) < 3 or history.rows[-1] == self._drawn:
             return
@@ -47,22 +47,30 @@ class Plots:
         rows = slice(None, None, max(1, len(columns["time"]) // _FEW))
         time = columns["time"][rows]
         lines = {
-            "height": (1e3 * columns["height"],), "velocity": (columns["forward"], columns["sideways"]),
+            "height": (1e3 * columns["height"],),
+            "velocity": (columns["forward"], columns["sideways"]),
             "force": tuple(columns["force"]) or (np.zeros(len(columns["time"])),),
-            "torque": (columns["torque"],), "margin": (1e3 * columns["margin"],),
-            "power": (columns["power"],), "angle": (columns["roll"], columns["pitch"]),
+            "torque": (columns["torque"],),
+            "margin": (1e3 * columns["margin"],),
+            "power": (columns["power"],),
+            "angle": (columns["roll"], columns["pitch"]),
             "energy": (columns["kinetic"], columns["potential"] - columns["potential"][0]),
             "cost": (history.costs(weight),),
-        }  # fmt: skip
+        }
         for name, values in lines.items():
             self.made[name].data = (time, *(np.ascontiguousarray(_filled(value[rows])) for value in values))
 
     def _plot(self, gui: Foreign, title: str, names: tuple[str, ...]) -> Foreign:
         empty = tuple(np.zeros(2) for _ in range(len(names) + 1))
         return gui.add_uplot(
-            empty, _series(names), title=title, height=150, scales={"x": {"time": False}, "y": {"auto": True}},
-            legend={"show": len(names) > 1, "live": False}, axes=AXES,
-        )  # fmt: skip
+            empty,
+            _series(names),
+            title=title,
+            height=150,
+            scales={"x": {"time": False}, "y": {"auto": True}},
+            legend={"show": len(names) > 1, "live": False},
+            axes=AXES,
+        )
 
 
 def _series(names: tuple[str, ...]) -> tuple[Foreign, ...]:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from footfall.contact.ground import Ground
-from footfall.draw.ground_surface import level_under
+from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY
 from footfall.kinematics.forward import center_of_mass
-from footfall.nests import Foreign
 from footfall.recording.recording import Recording
+from footfall.spatial.gravity import GRAVITY
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
+from nptrace._types import Foreign
 
 FRAMES = 20.0  # a second
 LONGEST = 20.0  # [s] that are shown
@@ -29,7 +29,7 @@ _LENS = math.radians(50.0)  # from top to bottom of the picture: wider ones bend
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayPage:
     """Recordings to be shown together, by the name that stands over each robot."""
 
     caption: str
@@ -45,7 +45,7 @@ class Replay:
         return embedded(replay_page(self), self.caption)
 
 
-def replay_page(replay: Replay, frames: float = FRAMES) -> str:
+def replay_page(replay: ReplayPage, frames: float = FRAMES) -> str:
     """The replay as the text of a standalone HTML page."""
     recordings = dict(replay.recordings)
     for name, rec in recordings.items():
@@ -93,9 +93,13 @@ def look_from(camera: Foreign, size: float, robots: int = 1) -> None:
 
 
 def _played(
-    server: Server, world: Foreign, stages: list[Stage], recordings: list[Recording], frames: float,
+    server: Server,
+    world: Foreign,
+    stages: list[Stage],
+    recordings: list[Recording],
+    frames: float,
     ground: Ground | None,
-) -> str:  # fmt: skip
+) -> str:
     """Every frame in turn; a robot whose run ended early stays where it was."""
     start = min(float(rec.time[0]) for rec in recordings)
     end = min(max(float(rec.time[-1]) for rec in recordings), start + LONGEST)
@@ -110,7 +114,7 @@ def _played(
             stage.show(rec.q[row], force, follow_path=False, objects=rec.object_poses(row))
         first, row = recordings[0], min(int(np.searchsorted(recordings[0].time, t)), len(recordings[0]) - 1)
         if first.robot.floating:
-            world.position = (-first.q[row, 0], -first.q[row, 1], -level_under(ground, first.q[row, :2]))
+            world.position = (-first.q[row, 0], -first.q[row, 1], -height_under(ground, first.q[row, :2]))
         serializer.insert_sleep(1.0 / frames)
     return serializer.as_html()
 

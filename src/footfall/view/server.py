@@ -16,6 +16,7 @@ import hmac
 import http
 import io
 import logging
+import math
 import secrets
 import socket
 import threading
@@ -24,9 +25,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from footfall.errors import FootfallError, InputError
-from footfall.nests import Foreign, Given
-from footfall.view.admitted import MOST_A_SECOND, admitted
 from footfall.view.stage import viser
+from nptrace._types import Foreign, Given
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PULSE = 0.1  # [s] between questions whether a browser is still there
@@ -52,7 +52,7 @@ _NARROW = """@media (max-width: 36em) {
 }"""
 
 
-class Link(Protocol):
+class BrowserLink(Protocol):
     """Who hears what comes over a link of our own; a ValueError closes it."""
 
     def hear(self, text: Given) -> None: ...
@@ -71,7 +71,7 @@ class Server:
         self.cookie = f"{_COOKIE}_{self.port}"  # cookies know no ports: two pages of one machine must not share one
         self.heard: dict[Foreign, float] = {}  # connection -> when it last answered
         self.script = ""  # of our own, in the page
-        self.links: dict[str, Callable[[], Link]] = {}  # by protocol: links of our own beside viser's
+        self.links: dict[str, Callable[[], BrowserLink]] = {}  # by protocol: links of our own beside viser's
         package = viser()
         with _starting, _guarded(self), contextlib.redirect_stdout(io.StringIO()):
             self.viser = package.ViserServer(host=host, port=self.port, verbose=False)
@@ -282,3 +282,50 @@ def _bound(host: str, port: int) -> socket.socket:
             ) from None
         raise FootfallError(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
     return made
+
+
+MOST_A_SECOND = 200  # messages of one browser: a slider sends 20, the eye 60 while it moves
+_AS_THEY_ARE = ("ViewerCameraMessage", "CommandTriggerMessage")
+
+
+def admitted(raw: Foreign, gui: Foreign) -> bytes | None:
+    """The message to hand to viser, or None for one that is dropped; a ValueError for what is no message at all.
+
+    gui: viser's, which knows the controls by their ids.
+    """
+    import msgspec
+
+    if not isinstance(raw, bytes):
+        raise ValueError("a string where bytes are expected")
+    try:
+        message = msgspec.msgpack.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    match message:
+        case {"type": str(kind)} if kind in _AS_THEY_ARE:
+            return raw
+        case {"type": "GuiUpdateMessage", "uuid": str(uuid), "updates": {"value": value}}:
+            handle = gui._gui_input_handle_from_uuid.get(uuid)
+            if handle is None or not can_be(handle, value):
+                return None
+            return msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": uuid, "updates": {"value": value}})
+        case {"type": str()}:
+            return None
+    raise ValueError("no type")
+
+
+def can_be(handle: Foreign, value: Given) -> bool:
+    """Whether a person could have given a control this value."""
+    import viser
+
+    match handle:
+        case viser.GuiButtonHandle():
+            return value is True
+        case viser.GuiCheckboxHandle():
+            return isinstance(value, bool)
+        case viser.GuiSliderHandle():
+            number = type(value) in (int, float) and math.isfinite(value)
+            return bool(number and handle.min <= value <= handle.max)
+        case viser.GuiDropdownHandle() | viser.GuiButtonGroupHandle():
+            return isinstance(value, str) and value in handle.options
+    return False

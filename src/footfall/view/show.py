@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from footfall.errors import InputError
 from footfall.loading import load
-from footfall.nests import Foreign
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
-from footfall.view.driver import Choice, Driver, fitting_controller
+from footfall.sim.run_options import page_options
+from footfall.view.driver import SimulationThread, fitting_controller
 from footfall.view.live import LivePage
 from footfall.view.playback import PlaybackPage
 from footfall.view.server import Server
+from nptrace._types import Foreign
 
 
 @dataclass
@@ -49,18 +50,16 @@ def serve(server: Server, subject: Robot | Recording, title: str = "") -> Shown:
         return Shown(server, playback, playback.stage.note)
     controller = fitting_controller(subject)
     own = None if subject.name in library.names() and _is_library(subject) else subject
-    driver = Driver(Choice(robot=subject.name, controller=controller), own=own)
+    driver = SimulationThread(choice=page_options(robot=subject.name, controller=controller), own=own)
     live = LivePage(server, driver)
     driver.start()
     notes = [live.stage.note] if live.stage.note else []
     if controller == "hold":
-        notes.append(f"robot '{subject.name}' has not four feet LF, RF, LH, RH on a floating base: it is held still")
+        notes.append(f"robot '{subject.name}' lacks four feet LF, RF, LH, RH on a floating base: it is held still")
     return Shown(server, driver, "; ".join(notes))
 
 
-def show(
-    subject: Robot | Recording | str, port: int = 0, browse: bool = True, block: bool | None = None
-) -> Shown:  # fmt: skip
+def show(subject: Robot | Recording | str, port: int = 0, browse: bool = True, block: bool | None = None) -> Shown:
     """Open the web page of a robot or a recording: ``ff.show(rec)``.
 
     In a script it serves until Ctrl-C, in a notebook or at a prompt it returns at once (``block`` decides otherwise);

@@ -15,17 +15,17 @@ from numpy import ndarray
 from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground, Plane
 from footfall.draw.free_bodies import object_solids
-from footfall.draw.ground_surface import heights, is_level, lines_along_x
-from footfall.draw.solids import Solid, look_of, size_of
+from footfall.draw.ground_surface import lines_along_x
+from footfall.draw.solids import ColoredMesh, look_of, size_of
 from footfall.draw.video import FORCE, INSIDE, OUTSIDE, PATH
 from footfall.errors import MissingExtraError
 from footfall.gait.stability import polygon_margin, support_polygon
-from footfall.gravity import GRAVITY, Gravity, force_scale
 from footfall.kinematics.forward import center_of_mass
-from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import quaternion
+from footfall.spatial.gravity import GRAVITY, Gravity, force_scale
+from nptrace._types import Foreign
 
 FORCE_LENGTH = 1.0  # of an arrow as strong as the robot's weight, over the robot's size
 _AWAY = np.array([0.0, 0.0, -50.0])  # where an arrow of no force is put
@@ -47,10 +47,16 @@ class Stage:
     """One robot in a scene, under the node ``root``; ``offset`` moves it aside, ``label`` names it."""
 
     def __init__(
-        self, scene: Foreign, robot: Robot, root: str = "/world/robot", offset: Sequence[float] = (0.0, 0.0, 0.0),
-        label: str | None = None, fade: float | None = None, gravity: Gravity = GRAVITY,
+        self,
+        scene: Foreign,
+        robot: Robot,
+        root: str = "/world/robot",
+        offset: Sequence[float] = (0.0, 0.0, 0.0),
+        label: str | None = None,
+        fade: float | None = None,
+        gravity: Gravity = GRAVITY,
         objects: Sequence[FreeBody] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.scene, self.robot, self.root = scene, robot, root
         self.offset = np.array(offset, dtype=float)
         self.size, self.weight = size_of(robot), force_scale(robot.mass, gravity)
@@ -69,9 +75,12 @@ class Stage:
         self.margin = np.nan
 
     def show(
-        self, q: Float[ndarray, "nq"], force: Float[ndarray, "nf 3"] | None = None, follow_path: bool = True,
+        self,
+        q: Float[ndarray, "nq"],
+        force: Float[ndarray, "nf 3"] | None = None,
+        follow_path: bool = True,
         objects: Float[ndarray, "n 7"] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Move the robot to ``q``, with the forces on its feet [N]; its path grows if asked for. ``objects``: poses of
         free bodies."""
         for node, row in zip(self.objects, () if objects is None else objects):
@@ -122,22 +131,31 @@ class Stage:
         self.polygon.points = np.array([*sides, *[sides[-1]] * (len(self.robot.feet) + 1 - len(sides))], np.float32)
         self.polygon.colors = np.array(INSIDE if self.margin >= 0 else OUTSIDE, np.uint8)
 
-    def _node(self, name: str, solids: Sequence[Solid], fade: float | None) -> Foreign:
+    def _node(self, name: str, solids: Sequence[ColoredMesh], fade: float | None) -> Foreign:
         """A body that moves as one."""
         node = self.scene.add_frame(f"{self.root}/{name}", show_axes=False)
         for k, solid in enumerate(solids):
             self.scene.add_mesh_simple(
-                f"{self.root}/{name}/part{k}", solid.vertices.astype(np.float32), solid.faces.astype(np.uint32),
-                color=solid.color, opacity=fade, flat_shading=solid.sharp, side="double",
-            )  # fmt: skip
+                f"{self.root}/{name}/part{k}",
+                solid.vertices.astype(np.float32),
+                solid.faces.astype(np.uint32),
+                color=solid.color,
+                opacity=fade,
+                flat_shading=solid.sharp,
+                side="double",
+            )
         return node
 
     def _arrows(self, points: ndarray) -> Foreign:
         thick = 0.014 * self.size
         return self.scene.add_arrows(
-            f"{self.root}/near/force", points.astype(np.float32), FORCE, shaft_radius=thick, head_radius=2.4 * thick,
+            f"{self.root}/near/force",
+            points.astype(np.float32),
+            FORCE,
+            shaft_radius=thick,
+            head_radius=2.4 * thick,
             head_length=5.0 * thick,
-        )  # fmt: skip
+        )
 
     def _lines(self, name: str, points: ndarray, color: tuple[int, int, int], thick: float) -> Foreign:
         return self.scene.add_line_segments(
@@ -147,18 +165,30 @@ class Stage:
 
 def draw_ground(
     scene: Foreign, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
-) -> None:  # fmt: skip
+) -> None:
     """The ground: a grid on a plane or slope, otherwise a surface around places [m], or ahead of the origin."""
-    if is_level(ground):
-        level = Plane() if ground is None else ground
-        R = np.asarray(level.frame(np.zeros(3)))
-        height = float(level.distance(np.zeros(3)))
+    ground = Plane() if ground is None else ground
+    if ground.flat:
+        R = np.asarray(ground.frame(np.zeros(3)))
+        height = float(ground.distance(np.zeros(3)))
         scene.add_grid(
-            root, width=40.0, height=40.0, plane="xy", cell_size=0.25, section_size=1.0, cell_color=(226, 230, 235),
-            section_color=(196, 203, 212), cell_thickness=0.8, section_thickness=1.0, plane_color=(246, 247, 249),
-            plane_opacity=1.0, fade_distance=12.0, shadow_opacity=0.0,
-            wxyz=quaternion.from_rotation(R), position=-height * R[:, 2] - np.array([0.0, 0.0, 0.001]),
-        )  # fmt: skip
+            root,
+            width=40.0,
+            height=40.0,
+            plane="xy",
+            cell_size=0.25,
+            section_size=1.0,
+            cell_color=(226, 230, 235),
+            section_color=(196, 203, 212),
+            cell_thickness=0.8,
+            section_thickness=1.0,
+            plane_color=(246, 247, 249),
+            plane_opacity=1.0,
+            fade_distance=12.0,
+            shadow_opacity=0.0,
+            wxyz=quaternion.from_rotation(R),
+            position=-height * R[:, 2] - np.array([0.0, 0.0, 0.001]),
+        )
         return
     low, high = (-4.0, -5.0), (11.0, 5.0)
     if places is not None:
@@ -173,14 +203,19 @@ def draw_ground(
     faces = np.stack(
         [np.stack([corner, corner + n, corner + 1], 1), np.stack([corner + 1, corner + n, corner + n + 1], 1)], 1
     )
-    vertices = np.stack([x.ravel(), y.ravel(), heights(ground, x, y).ravel()], 1)
+    vertices = np.stack([x.ravel(), y.ravel(), ground.heights_at(x, y).ravel()], 1)
     dark = np.floor((vertices[corner, :2] + 0.5 * _MESH) / _TILE).sum(axis=1) % 2 > 0.5
     scene.add_frame(root, show_axes=False)
     for name, chosen, color in (("light", ~dark, (216, 221, 228)), ("dark", dark, (198, 205, 214))):
         scene.add_mesh_simple(
-            f"{root}/{name}", vertices.astype(np.float32), faces[chosen].reshape(-1, 3).astype(np.uint32), color=color,
-            flat_shading=True, side="double", cast_shadow=False,
-        )  # fmt: skip
+            f"{root}/{name}",
+            vertices.astype(np.float32),
+            faces[chosen].reshape(-1, 3).astype(np.uint32),
+            color=color,
+            flat_shading=True,
+            side="double",
+            cast_shadow=False,
+        )
 
 
 def light(scene: Foreign) -> None:

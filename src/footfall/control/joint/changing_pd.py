@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import (
     SPINE_GAINS,
     check_gain,
@@ -22,14 +22,14 @@ from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.networks import Beat, Network, network_of
+from footfall.gait.oscillators.networks import Beat, Network, network_of
 from footfall.gait.transition import Transition
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree, Scalar
 
 
-@dataclass(frozen=True)
-class ChangingPD(ControllerBase):
+@dataclass(frozen=True, kw_only=True)
+class ChangingPD(Controller):
     """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
 
     ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``pace`` and
@@ -70,7 +70,7 @@ class ChangingPD(ControllerBase):
         last = {} if self.inverse == "closed" else {"joints": self.posture(robot)}
         return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced, **last}
 
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest]:
+    def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree]:
         return memory["phase"][0], 1.0
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:

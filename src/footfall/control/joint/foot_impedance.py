@@ -14,11 +14,11 @@ from footfall.control.interface import Command, Controller, ControllerWrapper, J
 from footfall.control.joint.joint_level import weight_torques
 from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.gravity_terms import gravity_terms
-from footfall.gravity import weight_of
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import weight_of
+from nptrace._types import PyTree
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class FootImpedance(ControllerWrapper):
             check_gain(getattr(self, key), f"{key} of FootImpedance", ())
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], answer.position])

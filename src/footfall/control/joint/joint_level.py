@@ -17,10 +17,10 @@ from footfall.control.joint.joint_pd import check_gain
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.dynamics.mass_matrix import mass_matrix
-from footfall.gravity import strength, weight_of
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import strength, weight_of
+from nptrace._types import PyTree
 
 
 def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:
@@ -48,8 +48,8 @@ class GravityCompensation(ControllerWrapper):
     inner: Controller
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer = answer.spread(robot.nj)
         legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
@@ -72,8 +72,8 @@ class ComputedTorque(ControllerWrapper):
         check_gain(self.bandwidth, "bandwidth of ComputedTorque", ())
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, first = answer.spread(robot.nj), robot.nv - robot.nj
         H = mass_matrix(robot, sensed.q)[first:, first:]

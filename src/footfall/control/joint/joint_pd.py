@@ -2,8 +2,8 @@
 
 Oscillators give phases, phases give places of the feet, inverse kinematics gives joint angles, gains give torques.
 
-Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is no
-desired velocity in it, and none here.
+Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is
+no desired velocity in it, and none here.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.networks import Beat, Network, network_of
+from footfall.gait.oscillators.networks import Beat, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
-from footfall.kinematics.fabrik_leg import bent, fabrik_leg
+from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
+from footfall.kinematics.iterative.numerical_leg import numerical_leg
+from footfall.kinematics.iterative.resolved_rate import resolved_rate_leg
 from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
-from footfall.kinematics.numerical_leg import numerical_leg
-from footfall.kinematics.resolved_rate import resolved_rate_leg
-from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Given, PyTree, Scalar
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
@@ -43,8 +43,8 @@ _CLOSE = 1e-4  # [m] from its place, a foot that is in reach
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
-@dataclass(frozen=True)
-class JointPD(ControllerBase):
+@dataclass(frozen=True, kw_only=True)
+class JointPD(Controller):
     """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
@@ -70,8 +70,8 @@ class JointPD(ControllerBase):
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
     pace: float = 0.0
-    oscillator: str | Network = field(default="kuramoto", metadata={"added_later": True})
-    touchdown: bool = field(default=False, metadata={"added_later": True})
+    oscillator: str | Network = "kuramoto"
+    touchdown: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
@@ -92,7 +92,7 @@ class JointPD(ControllerBase):
         """The controller with a library robot's known-good constants, or ones that scale with any other that can stand;
         ``options`` are JointPD's."""
         known = for_robot(robot, gait, choice)
-        return JointPD(known.gait, **{"kp": known.kp, "kd": known.kd, **options})
+        return JointPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **options})
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
@@ -106,7 +106,7 @@ class JointPD(ControllerBase):
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
-    def beat(self, memory: Nest, t: Scalar) -> tuple[Nest, Nest] | None:
+    def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return None if self.clock else (memory["phase"][0], start_ramp(self.gait, t))
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -152,7 +152,7 @@ class JointPD(ControllerBase):
         return gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
 
 
-def gains_of(robot: Robot, legs: Nest, spine: Scalar) -> Float[ndarray, "nj"]:
+def gains_of(robot: Robot, legs: PyTree, spine: Scalar) -> Float[ndarray, "nj"]:
     """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
     of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
     if robot.loops:
@@ -183,7 +183,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     return with_loops(robot, np.array(targets))
 
 
-def _put(robot: Robot, stance: Stance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
+def _put(robot: Robot, stance: LegStance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
@@ -197,9 +197,14 @@ def _put(robot: Robot, stance: Stance, x: Scalar, z: Scalar, foot_pitch: Scalar)
 
 
 def reached_targets(
-    robot: Robot, gait: Gait, phase: Float[ndarray, "4"], last: Float[ndarray, "nj"], ramp: Scalar = 1.0,
-    stride: Scalar = 1.0, rule: str = "fabrik",
-) -> Float[ndarray, "nj"]:  # fmt: skip
+    robot: Robot,
+    gait: Gait,
+    phase: Float[ndarray, "4"],
+    last: Float[ndarray, "nj"],
+    ramp: Scalar = 1.0,
+    stride: Scalar = 1.0,
+    rule: str = "fabrik",
+) -> Float[ndarray, "nj"]:
     """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
     return reached_planar(robot, gait, ramp * stride * x, ramp * z, last, rule)
@@ -222,9 +227,15 @@ def reached_planar(
 
 
 def reached_leg(
-    robot: Robot, leg: Leg, knee: int, place: Float[ndarray, "3"], start: list[Nest], foot_pitch: Scalar, rule: str,
+    robot: Robot,
+    leg: Leg,
+    knee: int,
+    place: Float[ndarray, "3"],
+    start: list[PyTree],
+    foot_pitch: Scalar,
+    rule: str,
     rests: list[Scalar],
-) -> LegPose:  # fmt: skip
+) -> LegPose:
     """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
     what is redundant stays near ``rests`` by the latter."""
     chain = bent(leg_chain(robot, leg.name), knee)
@@ -256,7 +267,7 @@ def _elsewhere(robot: Robot) -> list[Scalar]:
 
 
 @dataclass(frozen=True, eq=False)
-class Hold(ControllerBase):
+class Hold(Controller):
     """PD about one posture: a named pose of the robot, or joint angles [rad]."""
 
     pose: str | Float[ndarray, "nj"] = "stand"
@@ -292,7 +303,7 @@ class Hold(ControllerBase):
 
 # -- what a robot makes of a gait --------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Stance:
+class LegStance:
     """A leg, the way its knee bends (+1 behind the hip) and the height of its hip [m]."""
 
     leg: Leg
@@ -300,7 +311,7 @@ class Stance:
     hip_height: float
 
 
-def stances(robot: Robot, gait: Gait) -> tuple[Stance, ...]:
+def stances(robot: Robot, gait: Gait) -> tuple[LegStance, ...]:
     """The legs, and how they stand in a gait; the gait's numbers may be traced."""
     knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
     found = []
@@ -311,7 +322,7 @@ def stances(robot: Robot, gait: Gait) -> tuple[Stance, ...]:
         bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
         assert bend is not None
         assert raised is not None
-        found.append(Stance(leg, bend, raised))
+        found.append(LegStance(leg, bend, raised))
     return tuple(found)
 
 

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
-from footfall.nests import Scalar
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Scalar
 
 
 @dataclass(frozen=True)

@@ -14,32 +14,32 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_inverse, gains_of, reached_leg, with_loops
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.named_plans import named_plan
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Placed, Plan
+from footfall.gait.planner import Plan, PlannedPose
 from footfall.gait.takeover import taken_over
-from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.kinematics.closed_loops import motor_torques
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
-from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
+from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
+from nptrace._types import Given, PyTree, Scalar
 
 _AHEAD = 1e-3  # [s] over which joint rates are taken
 _SEEN, _CYCLES = 0.1, 10.0  # [s] between looks at a plan's reach, and of looks: later cycles are like the first
 _SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
 
 
-@dataclass(frozen=True, eq=False)
-class PlanFollower(ControllerBase):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlanFollower(Controller):
     """Joints after a plan, by PD with joint rates and the weight fed forward. Gains in N m/rad and N m s/rad.
 
     ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none. ``inverse`` is JointPD's:
@@ -93,7 +93,7 @@ class PlanFollower(ControllerBase):
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
         return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
 
-    def _joints(self, robot: Robot, placed: Placed, last: Float[ndarray, "nj"] | None) -> Float[ndarray, "nj"]:
+    def _joints(self, robot: Robot, placed: PlannedPose, last: Float[ndarray, "nj"] | None) -> Float[ndarray, "nj"]:
         return planned_joints(robot, placed, self.foot_pitch, self.inverse, last)
 
 
@@ -115,9 +115,12 @@ def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float
 
 
 def planned_joints(
-    robot: Robot, placed: Placed, foot_pitch: float = 0.0, inverse: str = "closed",
+    robot: Robot,
+    placed: PlannedPose,
+    foot_pitch: float = 0.0,
+    inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
-) -> Float[ndarray, "nj"]:  # fmt: skip
+) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight.
 
     ``last``: the joints that an inverse other than ``closed`` goes on from.
@@ -131,7 +134,7 @@ def planned_joints(
     return with_loops(robot, np.array(targets))
 
 
-def planned_state(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
+def planned_state(robot: Robot, placed: PlannedPose, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
     """q of a plan: the body where it should be."""
     yaw, pitch, roll = (0.5 * placed.euler[k] for k in range(3))
     quat = np.stack([np.cos(yaw), 0.0 * yaw, 0.0 * yaw, np.sin(yaw)])
@@ -141,7 +144,7 @@ def planned_state(robot: Robot, placed: Placed, joints: Float[ndarray, "nj"]) ->
 
 
 def weight_torques(
-    robot: Robot, placed: Placed, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
+    robot: Robot, placed: PlannedPose, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
 ) -> Float[ndarray, "nj"]:
     """Joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
     q = planned_state(robot, placed, joints)
@@ -179,8 +182,12 @@ def load_shares(
 
 
 def _legs(
-    robot: Robot, placed: Placed, foot_pitch: float, inverse: str = "closed", last: Float[ndarray, "nj"] | None = None
-) -> list[tuple[ndarray, Nest]]:
+    robot: Robot,
+    placed: PlannedPose,
+    foot_pitch: float,
+    inverse: str = "closed",
+    last: Float[ndarray, "nj"] | None = None,
+) -> list[tuple[ndarray, PyTree]]:
     """Joint angles of the four legs and whether the feet are in reach."""
     R_WB = from_euler(placed.euler)
     poses = []

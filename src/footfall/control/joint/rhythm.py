@@ -7,11 +7,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
-from footfall.gait.networks import Beat, Network
-from footfall.gravity import weight_of
-from footfall.nests import Nest, Scalar
-from footfall.numeric import norm
+from footfall.gait.oscillators.networks import Beat, Network
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import weight_of
+from nptrace import norm
+from nptrace._types import PyTree, Scalar
 
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 
@@ -31,7 +31,7 @@ def next_rhythm(network: Network, memory: Memory, dt: float, beat: Beat, landed:
     return _remembered(network, network.advance(state, dt, beat), beat)
 
 
-def _remembered(network: Network, state: Nest, beat: Beat) -> Memory:
+def _remembered(network: Network, state: PyTree, beat: Beat) -> Memory:
     phase = network.phase(state, beat)
     return {"phase": phase} if phase is state else {"phase": phase, "network": state}
 

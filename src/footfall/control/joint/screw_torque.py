@@ -19,11 +19,11 @@ from numpy import ndarray
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_level import sensed_mode, weight_torques
 from footfall.control.joint.joint_pd import check_gain
+from footfall.dynamics.formalisms.screw_structure import Known, solve_by_structure
 from footfall.dynamics.gravity_terms import gravity_terms
-from footfall.dynamics.screw_structure import Known, solve_by_structure
 from footfall.errors import unknown
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree
 
 FEET = ("held", "measured")
 
@@ -43,8 +43,8 @@ class ScrewTorque(ControllerWrapper):
             raise unknown("way to know the feet", self.feet, FEET)
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         answer, after = self.inner(t, robot, sensed, command, memory)
         answer, base = answer.spread(robot.nj), robot.nv - robot.nj
         mode = sensed_mode(robot, sensed)
@@ -54,9 +54,12 @@ class ScrewTorque(ControllerWrapper):
         torques = holding + answer.kp * behind + answer.kd * rates
         wanted = self.bandwidth**2 * behind + 2.0 * self.bandwidth * rates
         known = Known(
-            np.concatenate([np.zeros(base), torques]), wanted, 1.0 - carries,
-            mode if self.feet == "held" else 0.0 * mode, mode[:, None] * sensed.forces,
-        )  # fmt: skip
+            force=np.concatenate([np.zeros(base), torques]),
+            accelerations=wanted,
+            given=1.0 - carries,
+            mode=mode if self.feet == "held" else 0.0 * mode,
+            foot_forces=mode[:, None] * sensed.forces,
+        )
         found = solve_by_structure(robot, sensed.q, sensed.v, known, sensed.gravity)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
         kp = np.where(carries > 0.5, answer.kp, self.bandwidth**2 * found.inertia)

@@ -6,31 +6,31 @@ inside moves the legs, and its word at the spine's joints is replaced by this on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, one_or_more_names
-from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerInfo, ControllerWrapper, JointCommand, Sensed
 from footfall.control.joint.joint_pd import check_gain
 from footfall.control.joint.rhythm import on_the_ground
 from footfall.errors import InputError, unknown
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.robot.model.spine import SPRING, spine_joints
+from nptrace._types import PyTree, Scalar
 
 RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: of a motor that holds
 LOCKED = 1e9  # [N m s/rad]: of a brake, under which a joint creeps by less than a microradian a second
 _TURNS, _BENT = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Spine(ControllerWrapper):
-    """At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what the
-    controller inside asks for there.
+    """At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what
+    the controller inside asks for there.
 
     ``moves`` swing, each by its part of the swing; positive extends the back or rolls it to the right. The other joints
     rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where it turns back, bent
@@ -56,10 +56,11 @@ class Spine(ControllerWrapper):
             one_or_more_names(getattr(self, key), f"{key} of Spine")
 
     @property
-    def uses_foot_forces(self) -> bool:  # type: ignore[override]
-        return self.brake is not None or super().uses_foot_forces
+    def info(self) -> ControllerInfo:
+        info = self.wrapped.info
+        return replace(info, uses_foot_forces=self.brake is not None or info.uses_foot_forces)
 
-    def start(self, robot: Robot) -> Nest:
+    def start(self, robot: Robot) -> PyTree:
         named = self.motors(robot)
         for joint in (*named, *one_or_more_names(self.moves, "moves")):
             if joint not in robot.joint_names:
@@ -67,7 +68,7 @@ class Spine(ControllerWrapper):
         if not named:
             raise InputError(f"robot '{robot.name}' has no spine: no joint carries several of its feet")
         inner = self.inner.start(robot)
-        if self.swing and self.wrapped.beat(inner, 0.0) is None:
+        if self.swing and self.wrapped.gait_phase(inner, 0.0) is None:
             raise InputError(f"{self.wrapped.name} keeps no phase of its legs for a spine to swing with")
         if self.brake is None:
             return inner
@@ -85,15 +86,15 @@ class Spine(ControllerWrapper):
         )
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Nest
-    ) -> tuple[JointCommand, Nest]:
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
         before = memory if self.brake is None else memory["inner"]
         answer, after = self.inner(t, robot, sensed, command, before)
         answer = answer.spread(robot.nj)
         named, spine = self.motors(robot), spine_joints(robot)
         own = _places(robot, dict.fromkeys(named, 1.0))
         legs = 1.0 - _places(robot, dict.fromkeys((*named, *spine), 1.0))
-        phase, part = self.wrapped.beat(before, t) or (0.0, 0.0)
+        phase, part = self.wrapped.gait_phase(before, t) or (0.0, 0.0)
         angle = self.swing * part * np.sin(2.0 * np.pi * (phase + self.phase))
         wanted = _places(robot, _senses(robot, self.moving(robot)))
         kd: Scalar = self.kd * own
@@ -105,13 +106,16 @@ class Spine(ControllerWrapper):
             after = {"inner": after, **kept}
         return (
             JointCommand(
-                answer.position * legs + wanted * angle, answer.velocity * legs, answer.kp * legs + own * self.kp,
-                answer.kd * legs + kd, answer.torque * (legs + own * self.share),
+                answer.position * legs + wanted * angle,
+                answer.velocity * legs,
+                answer.kp * legs + own * self.kp,
+                answer.kd * legs + kd,
+                answer.torque * (legs + own * self.share),
             ),
             after,
-        )  # fmt: skip
+        )
 
-    def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, Nest]) -> tuple[Nest, dict[str, Nest]]:
+    def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, PyTree]) -> tuple[PyTree, dict[str, PyTree]]:
         """(1 for every joint that is locked, memory): from where a joint turns back until a foot lands."""
         at = [robot.joint_names.index(name) for name in self.motors(robot)]
         bend, rate = (np.stack([x[j - robot.nj] for j in at]) for x in (sensed.q, sensed.v))
@@ -135,8 +139,11 @@ def _senses(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
         k = robot.joint_names.index(name) + 1
         body, joint = robot.tree.bodies[k], robot.joint(name)
         turns = poses[k].R @ joint.axis
-        feet = [poses[b].point(p)[0] for b, p in zip(robot.tree.feet, robot.tree.foot_positions)
-                if k in robot.tree.support[b]]  # fmt: skip
+        feet = [
+            poses[b].point(p)[0]
+            for b, p in zip(robot.tree.feet, robot.tree.foot_positions)
+            if k in robot.tree.support[b]
+        ]
         fore = 1.0 if np.mean(feet) > poses[body.parent].p[0] else -1.0
         found[name] = (-fore * float(np.sign(turns[1])) if abs(turns[1]) > 0.5 else 1.0) / len(joints)
     return found

@@ -15,19 +15,19 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain
 from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
-from footfall.gravity import weight_of
 from footfall.kinematics.leg_chain import LegChain, foot_jacobian, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Scalar
 
 _MOST_SPEED, _MOST_TURN = 3.0, 1.5  # [m/s], [rad/s]
 _PICKS_UP = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
@@ -37,8 +37,8 @@ _TRAVEL = 0.35  # of the leg's standing height, by which legs may be longer or s
 _LEAK = 0.3  # [1/s], at which unequal legs become equal again
 
 
-@dataclass(frozen=True)
-class Wheels(ControllerBase):
+@dataclass(frozen=True, kw_only=True)
+class Wheels(Controller):
     """Rolls after a velocity command on a robot with a wheel at the end of each leg.
 
     kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
@@ -52,7 +52,7 @@ class Wheels(ControllerBase):
     hip_height: float | None = None  # [m]; the robot's stand unless given
     rate: float = 1000.0  # [Hz]
 
-    follows_command = True
+    info = ControllerInfo(follows_command=True)
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -73,8 +73,9 @@ class Wheels(ControllerBase):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         rollers, dt = _rollers(robot, self.hip_height), 1.0 / self.rate
-        asked = np.stack([np.clip(command.forward, -_MOST_SPEED, _MOST_SPEED),
-                          np.clip(command.turn, -_MOST_TURN, _MOST_TURN)])  # fmt: skip
+        asked = np.stack(
+            [np.clip(command.forward, -_MOST_SPEED, _MOST_SPEED), np.clip(command.turn, -_MOST_TURN, _MOST_TURN)]
+        )
         most = dt * np.array(_PICKS_UP)
         velocity = memory["velocity"] + np.clip(asked - memory["velocity"], -most, most)
         R, omega = to_rotation(sensed.q[3:7]), sensed.v[:3]
@@ -101,9 +102,13 @@ class Wheels(ControllerBase):
         return JointCommand(position, rates, kps, kds, torque), after
 
     def _levelled(
-        self, rollers: tuple[_Roller, ...], R: Float[ndarray, "3 3"], omega: Float[ndarray, "3"],
-        shorter: Float[ndarray, "4"], dt: float,
-    ) -> Float[ndarray, "4"]:  # fmt: skip
+        self,
+        rollers: tuple[_Roller, ...],
+        R: Float[ndarray, "3 3"],
+        omega: Float[ndarray, "3"],
+        shorter: Float[ndarray, "4"],
+        dt: float,
+    ) -> Float[ndarray, "4"]:
         """Legs under hips that are too high become shorter, under those that sink longer."""
         changed = []
         for k, roller in enumerate(rollers):
@@ -116,7 +121,7 @@ class Wheels(ControllerBase):
         return np.stack(changed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Roller:
     """A wheel and its leg."""
 
@@ -146,9 +151,15 @@ def _rollers(robot: Robot, hip_height: float | None) -> tuple[_Roller, ...]:
         forward = _forward(robot, leg, angles, wheel)
         place = foot_position(leg, angles)
         found.append(
-            _Roller(leg, knee_direction(geometry, np.array(angles)), wheel - 1, forward,
-                    robot.feet[index].radius, (float(place[0]), float(place[1]), float(place[2])))
-        )  # fmt: skip
+            _Roller(
+                leg=leg,
+                knee=knee_direction(geometry, np.array(angles)),
+                wheel=wheel - 1,
+                sense=forward,
+                radius=robot.feet[index].radius,
+                place=(float(place[0]), float(place[1]), float(place[2])),
+            )
+        )
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ from numpy import ndarray
 from footfall.control.learned.interface import UNITS, Interface
 from footfall.control.learned.network import Graph
 from footfall.control.posture import stands_in
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree, Scalar
 
 _SAME = 1e-3  # of a number, or rad
 _TURN = 2.0 * np.pi
@@ -62,7 +62,7 @@ def _per_joint(policy: Interface, meant: Interface, who: str) -> Iterator[Mismat
         ("action_scale", "action_scale", policy.action_scale[ours] / unit[0], meant.action_scale[theirs] / unit[1], 0),
         ("stiffness", "joint_stiffness", policy.kp[ours], meant.kp[theirs], 0.0),
         ("damping", "joint_damping", policy.kd[ours], meant.kd[theirs], 0.0),
-    ]  # fmt: skip
+    ]
     for kind, key, a, b, floor in rows:
         if policy.unit != meant.unit and key in ("default_joint_pos", "action_scale"):
             a, b = (a, b) if not np.allclose(a * unit[0], b * unit[1]) else (b, b)  # the same numbers: the unit alone
@@ -70,9 +70,10 @@ def _per_joint(policy: Interface, meant: Interface, who: str) -> Iterator[Mismat
         if off.any():
             k = int(np.argmax(off))
             yield Mismatch(
-                kind, f"{key} of {shared[k]} is {a[k]:.4g} in the policy, {b[k]:.4g} in {who} ({int(off.sum())} of"
+                kind,
+                f"{key} of {shared[k]} is {a[k]:.4g} in the policy, {b[k]:.4g} in {who} ({int(off.sum())} of"
                 f" {len(off)} joints differ){_why(kind, a, b)}",
-            )  # fmt: skip
+            )
 
 
 def _why(kind: str, a: ndarray, b: ndarray) -> str:
@@ -87,7 +88,7 @@ def _why(kind: str, a: ndarray, b: ndarray) -> str:
 
 
 def _single(policy: Interface, meant: Interface, who: str) -> Iterator[Mismatch]:
-    rows: Sequence[tuple[str, str, Nest, Nest]] = (
+    rows: Sequence[tuple[str, str, PyTree, PyTree]] = (
         ("rate", "rate [Hz]", policy.rate, meant.rate),
         ("clip", "action_clip", policy.action_clip, meant.action_clip),
         ("frame", "frame of velocities", policy.frame, meant.frame),

@@ -13,21 +13,42 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import whole_number
 from footfall.control.learned.scan import Places
 from footfall.errors import InputError, finite, unknown
-from footfall.nests import Given, Nest, Scalar
+from nptrace._types import Given, PyTree, Scalar
 
 # Parts of an observation: how many numbers each has (0: one a joint, of heights one a place), and what others call it.
 TERMS: Mapping[str, int] = {
-    "angular_velocity": 3, "linear_velocity": 3, "down": 3, "command": 3, "joints": 0, "rates": 0, "action": 0,
-    "clock": 2, "heights": 0,
-}  # fmt: skip
+    "angular_velocity": 3,
+    "linear_velocity": 3,
+    "down": 3,
+    "command": 3,
+    "joints": 0,
+    "rates": 0,
+    "action": 0,
+    "clock": 2,
+    "heights": 0,
+}
 ALSO: Mapping[str, str] = {
-    "base_ang_vel": "angular_velocity", "imu_ang_vel": "angular_velocity", "base_lin_vel": "linear_velocity",
-    "imu_lin_vel": "linear_velocity", "projected_gravity": "down", "gravity": "down", "velocity_commands": "command",
-    "twist": "command", "joint_pos": "joints", "joint_pos_rel": "joints", "dof_pos": "joints", "joint_vel": "rates",
-    "joint_vel_rel": "rates", "dof_vel": "rates", "actions": "action", "last_action": "action", "phase": "clock",
-}  # fmt: skip
+    "base_ang_vel": "angular_velocity",
+    "imu_ang_vel": "angular_velocity",
+    "base_lin_vel": "linear_velocity",
+    "imu_lin_vel": "linear_velocity",
+    "projected_gravity": "down",
+    "gravity": "down",
+    "velocity_commands": "command",
+    "twist": "command",
+    "joint_pos": "joints",
+    "joint_pos_rel": "joints",
+    "dof_pos": "joints",
+    "joint_vel": "rates",
+    "joint_vel_rel": "rates",
+    "dof_vel": "rates",
+    "actions": "action",
+    "last_action": "action",
+    "phase": "clock",
+}
 UNITS = {"rad": 1.0, "deg": 180.0 / np.pi}
 FRAMES = ("base", "world")
 STACKINGS = ("term", "frame")
@@ -42,14 +63,22 @@ _FREE = ("robot",)
 KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history", _PLACES)
 # What is meant where nothing is said; of the rest nothing can be guessed.
 DEFAULTS: Mapping[str, Given] = {
-    "robot": "", "joint_signs": [1.0], "joint_unit": "rad", "frame": "base", "action_clip": None,
-    "observation_scales": [1.0], "observation_clip": [np.inf], "observation_history": 1, "observation_stacking": "term",
-    "clock_period": None, _PLACES: [],
-}  # fmt: skip
+    "robot": "",
+    "joint_signs": [1.0],
+    "joint_unit": "rad",
+    "frame": "base",
+    "action_clip": None,
+    "observation_scales": [1.0],
+    "observation_clip": [np.inf],
+    "observation_history": 1,
+    "observation_stacking": "term",
+    "clock_period": None,
+    _PLACES: [],
+}
 NEEDED = tuple(key for key in KEYS if key not in DEFAULTS)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Interface:
     """How a policy is wired. Arrays have one number a joint, in the policy's own order, sign and unit.
 
@@ -93,14 +122,25 @@ class Interface:
     def words(self) -> dict[str, Given]:
         """As plain values under the keys of files."""
         return {
-            "robot": self.robot, "joint_names": list(self.joints), "joint_signs": self.signs.tolist(),
-            "joint_unit": self.unit, "default_joint_pos": self.default.tolist(), "joint_stiffness": self.kp.tolist(),
-            "joint_damping": self.kd.tolist(), "action_scale": self.action_scale.tolist(),
-            "action_clip": self.action_clip, "rate": self.rate, "observation_names": list(self.terms),
-            "observation_scales": list(self.scales), "observation_clip": list(self.clips),
-            "observation_history": self.history, "observation_stacking": self.stacking, "frame": self.frame,
-            "clock_period": self.clock_period, _PLACES: [float(x) for place in self.scan for x in place],
-        }  # fmt: skip
+            "robot": self.robot,
+            "joint_names": list(self.joints),
+            "joint_signs": self.signs.tolist(),
+            "joint_unit": self.unit,
+            "default_joint_pos": self.default.tolist(),
+            "joint_stiffness": self.kp.tolist(),
+            "joint_damping": self.kd.tolist(),
+            "action_scale": self.action_scale.tolist(),
+            "action_clip": self.action_clip,
+            "rate": self.rate,
+            "observation_names": list(self.terms),
+            "observation_scales": list(self.scales),
+            "observation_clip": list(self.clips),
+            "observation_history": self.history,
+            "observation_stacking": self.stacking,
+            "frame": self.frame,
+            "clock_period": self.clock_period,
+            _PLACES: [float(x) for place in self.scan for x in place],
+        }
 
     @staticmethod
     def of(words: Mapping[str, Given], where: str) -> Interface:
@@ -118,12 +158,26 @@ class Interface:
         if ("heights" in terms) != bool(scan):
             raise InputError(f"{where} observes heights where it says {_PLACES}, and only there")
         return Interface(
-            full["robot"], tuple(joints), lists["joint_signs"], lists["default_joint_pos"], lists["joint_stiffness"],
-            lists["joint_damping"], lists["action_scale"], full["rate"], tuple(terms),
-            tuple(parts["observation_scales"].tolist()), tuple(parts["observation_clip"].tolist()), full["joint_unit"],
-            full["frame"], full["action_clip"], full["observation_history"], full["observation_stacking"],
-            full["clock_period"], scan, frozenset(words),
-        )  # fmt: skip
+            robot=full["robot"],
+            joints=tuple(joints),
+            signs=lists["joint_signs"],
+            default=lists["default_joint_pos"],
+            kp=lists["joint_stiffness"],
+            kd=lists["joint_damping"],
+            action_scale=lists["action_scale"],
+            rate=full["rate"],
+            terms=tuple(terms),
+            scales=tuple(parts["observation_scales"].tolist()),
+            clips=tuple(parts["observation_clip"].tolist()),
+            unit=full["joint_unit"],
+            frame=full["frame"],
+            action_clip=full["action_clip"],
+            history=full["observation_history"],
+            stacking=full["observation_stacking"],
+            clock_period=full["clock_period"],
+            scan=scan,
+            said=frozenset(words),
+        )
 
 
 def _spread(values: Sequence[float], count: int, what: str, each: str) -> ndarray:
@@ -140,7 +194,7 @@ def _places(numbers: Sequence[float], where: str) -> Places:
 
 def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
     """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
-    out: dict[str, Nest] = {}
+    out: dict[str, PyTree] = {}
     for key, value in words.items():
         what = f"{key} of {where}"
         if key in _NAMES:
@@ -156,7 +210,7 @@ def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
                 raise unknown(key, value, _WORDS[key])
             out[key] = value
         elif key == "observation_history":
-            out[key] = _count(value, what)
+            out[key] = whole_number(value, what, 1, 1000)
         elif key == "robot":
             out[key] = str(value)
         else:
@@ -164,7 +218,7 @@ def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
     return _sane(out, where)
 
 
-def _sane(out: dict[str, Nest], where: str) -> dict[str, Given]:
+def _sane(out: dict[str, PyTree], where: str) -> dict[str, Given]:
     """Refuse numbers that no policy has."""
     for key, low in (("joint_stiffness", 0.0), ("joint_damping", 0.0), ("observation_clip", 0.0)):
         if key in out and min(out[key]) < low:
@@ -195,13 +249,6 @@ def _numbers(value: Given, what: str, infinite: bool = False) -> list[float]:
     if len(real) != len(values) or not real or not all(fine):
         raise InputError(f"{what} must be a finite number, or a list of them, got {str(value)[:60]!r}")
     return [float(x) for x in real]
-
-
-def _count(value: Given, what: str) -> int:
-    real = isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value)
-    if not real or value != int(value) or not 1 <= value <= 1000:
-        raise InputError(f"{what} must be a whole number from 1 to 1000, got {value!r}")
-    return int(value)
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

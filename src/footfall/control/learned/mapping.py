@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from footfall._io.toml_file import parse_toml, read_toml_text
 from footfall.control.learned.interface import Interface, checked
 from footfall.errors import InputError
-from footfall.nests import Given
-from footfall.toml_file import parse_toml, read_toml_text
+from nptrace._types import Given
 
 ALIASES = "joint_aliases"
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path
 
+from footfall import __version__
+from footfall._io.whole_file import whole_file
 from footfall.control.learned.interface import Interface, to_text
 from footfall.control.learned.onnx_file import library
-from footfall.whole_file import whole_file
 
 
 def add_metadata(path: str | Path, interface: Interface) -> None:
@@ -15,7 +15,7 @@ def add_metadata(path: str | Path, interface: Interface) -> None:
     onnx, file = library(), Path(path)
     model = onnx.load(str(file))
     kept = {p.key: p.value for p in model.metadata_props}
-    words = {**kept, **to_text(interface.words()), "wired_by": f"footfall {importlib.metadata.version('footfall')}"}
+    words = {**kept, **to_text(interface.words()), "wired_by": f"footfall {__version__}"}
     del model.metadata_props[:]
     onnx.helper.set_model_props(model, words)
     with whole_file(file) as passing:

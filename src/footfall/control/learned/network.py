@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError
-from footfall.nests import Given, Nest, Scalar
+from nptrace._types import Given, PyTree, Scalar
 
 _WIDEST = 1 << 16  # numbers between two operations
 _UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
@@ -26,7 +26,7 @@ def sigmoid(x: Scalar) -> Scalar:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-ACTIVATIONS: dict[str, Callable[[Nest], Nest]] = {  # between the layers of a network
+ACTIVATIONS: dict[str, Callable[[PyTree], PyTree]] = {  # between the layers of a network
     "tanh": np.tanh,
     "elu": elu,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -38,17 +38,17 @@ def product(x: Scalar, W: ndarray) -> Scalar:
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
     """
-    if W.size <= _UNROLLED or x.ndim != 1 or numeric.tracer.get() is None:
+    if W.size <= _UNROLLED or x.ndim != 1 or not nptrace.is_tracing():
         return x @ W
     rows = np.arange(W.shape[0])
 
     def column(i: Scalar, y: Scalar) -> Scalar:
-        return np.concatenate([y[1:], np.stack([np.sum(numeric.lookup(W, rows, i) * x)])])
+        return np.concatenate([y[1:], np.stack([np.sum(nptrace.lookup(W, rows, i) * x)])])
 
-    return numeric.repeat(W.shape[1], column, np.zeros(W.shape[1]))
+    return nptrace.repeat(W.shape[1], column, np.zeros(W.shape[1]))
 
 
-def layers_of(weights: Nest, x: Scalar, activation: str = "tanh") -> list[Scalar]:
+def layers_of(weights: PyTree, x: Scalar, activation: str = "tanh") -> list[Scalar]:
     """What each layer of a network gives, the input first; the last one gives what it computes as it is.
 
     ``weights`` are pairs (W, b); x is one input, or rows of them.
@@ -71,7 +71,7 @@ class Node:
     settings: Mapping[str, Given]  # numbers, tuples of numbers and names
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
     """A network as operations in order, from ``reads`` to ``writes``; ``constants`` by name."""
 
@@ -182,7 +182,7 @@ def _batch_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar, mean: Scala
     return (x - mean) / np.sqrt(variance + node.settings.get("epsilon", 1e-5)) * scale + shift
 
 
-OPERATIONS: dict[str, Callable[..., Nest]] = {
+OPERATIONS: dict[str, Callable[..., PyTree]] = {
     "Identity": lambda node, x: x,
     "Dropout": lambda node, x, *rest: x,  # of a trained network: none
     "Cast": lambda node, x: x,  # numbers stay real

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from footfall.control.learned.network import OPERATIONS, Graph, Node
 from footfall.errors import InputError, MissingExtraError, reason
-from footfall.nests import Given, Nest, Scalar
+from nptrace._types import Given, PyTree, Scalar
 
 OPSET, IR_VERSION = 17, 8
 NEWEST_OPSET = 30
@@ -36,9 +36,14 @@ def library() -> ModuleType:
 
 
 def write_onnx(
-    path: str | Path, mean: ndarray, spread: ndarray, weights: Nest, activation: str, clip: float,
+    path: str | Path,
+    mean: ndarray,
+    spread: ndarray,
+    weights: PyTree,
+    activation: str,
+    clip: float,
     metadata: Mapping[str, str],
-) -> None:  # fmt: skip
+) -> None:
     """clip(layers((obs - mean) / spread)) in single precision, with words on how it is wired."""
     onnx = library()
     make, tensor = onnx.helper, onnx.numpy_helper.from_array
@@ -56,9 +61,12 @@ def write_onnx(
     nodes.append(make.make_node("Clip", [f"y{len(weights) - 1}", "least", "most"], ["actions"]))
     real = onnx.TensorProto.FLOAT
     graph = make.make_graph(
-        nodes, "policy", [make.make_tensor_value_info("obs", real, ["batch", len(mean)])],
-        [make.make_tensor_value_info("actions", real, ["batch", len(weights[-1][1])])], constants,
-    )  # fmt: skip
+        nodes,
+        "policy",
+        [make.make_tensor_value_info("obs", real, ["batch", len(mean)])],
+        [make.make_tensor_value_info("actions", real, ["batch", len(weights[-1][1])])],
+        constants,
+    )
     model = make.make_model(
         graph, opset_imports=[make.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="footfall"
     )
@@ -112,7 +120,14 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     out = inner.output[0].name
     used = _needed(nodes, out)
     read = fed[0].name
-    network = Graph(read, out, _width(fed[0], file), 0, used, {k: v for k, v in constants.items() if _reads(used, k)})
+    network = Graph(
+        reads=read,
+        writes=out,
+        inputs=_width(fed[0], file),
+        outputs=0,
+        nodes=used,
+        constants={k: v for k, v in constants.items() if _reads(used, k)},
+    )
     known = {read, "", *network.constants}
     for node in used:
         loose = [key for key in node.reads if key not in known]
@@ -124,7 +139,9 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
         given = np.asarray(network(np.zeros(network.inputs)))  # a network whose parts do not fit fails here
     if given.ndim != 1 or not all(np.isfinite(x).all() for x in network.constants.values() if x.dtype.kind == "f"):
         raise InputError(f"the policy {file} holds numbers that are not finite, or gives no list of actions")
-    return Graph(read, out, network.inputs, len(given), used, network.constants)
+    return Graph(
+        reads=read, writes=out, inputs=network.inputs, outputs=len(given), nodes=used, constants=network.constants
+    )
 
 
 def _check_sizes(network: Graph, file: Path) -> None:

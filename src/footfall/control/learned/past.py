@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 
-def pushed_on(
+def append_history(
     past: Float[ndarray, "k size"], has_past: Scalar, now: Float[ndarray, "size"]
 ) -> Float[ndarray, "k size"]:
     """The present one behind those before it, the oldest left out. Where there is no past it is as the present."""

@@ -1,6 +1,6 @@
 """Walking by a learned policy: a small network from what the robot measures to joint offsets around standing.
 
-``Drive`` is the seam that learning and walking share: what is observed, and what an action means. ``Policy`` is a
+``Drive`` is the interface that learning and walking share: what is observed, and what an action means. ``Policy`` is a
 network behind it: plain NumPy, traced and compiled with the physics as any other controller.
 """
 
@@ -9,34 +9,37 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.archive import NoArchive, read_archive
+from footfall import __version__
+from footfall._io.archive import NoArchive, read_archive
+from footfall._io.file_format import check_version, version_in
+from footfall.checks import whole_number
 from footfall.contact.ground import Ground
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.control.learned import onnx_file
 from footfall.control.learned.interface import DEFAULTS, Interface, checked, from_text, to_text
 from footfall.control.learned.mapping import checked_mapping, read_mapping, wired
 from footfall.control.learned.network import ACTIVATIONS, Graph, layers_of
-from footfall.control.learned.past import pushed_on
+from footfall.control.learned.past import append_history
 from footfall.control.learned.scan import FURTHEST, UNSEEN, Places, heights_seen
 from footfall.control.learned.travelled import TravelledPolicy
+from footfall.draw.notebook import Summarised
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
-from footfall.nests import Given, Nest
-from footfall.notebook import Summarised
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Given, PyTree
 
 SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
+FORMAT = 1  # of its files
 _MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
 _MOST_LAYERS = 32
 _LONGEST = 100  # observations that a policy sees
@@ -45,7 +48,7 @@ _SPINE = 10.0  # how much stiffer joints are held that are no leg's
 GYRO, COMMAND, OFFSET, RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Drive:
     """What a policy sees and does. An action of 1 turns a joint by ``reach`` [rad] from standing, held by PD.
 
@@ -62,8 +65,7 @@ class Drive:
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
-        if int(self.history) != self.history or not 1 <= self.history <= _LONGEST:
-            raise InputError(f"history of a Drive must be a whole number from 1 to {_LONGEST}, got {self.history}")
+        whole_number(self.history, "history of a Drive", 1, _LONGEST)
         object.__setattr__(self, "scan", tuple((float(x), float(y)) for x, y in self.scan))
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
@@ -77,9 +79,14 @@ class Drive:
         return JointCommand(position=position, kp=gains[0] * kp, kd=gains[1] * kd)
 
     def observe(
-        self, robot: Robot, t: float, sensed: Sensed, command: Command, action: Float[ndarray, "nj"],
+        self,
+        robot: Robot,
+        t: float,
+        sensed: Sensed,
+        command: Command,
+        action: Float[ndarray, "nj"],
         heights: Float[ndarray, "k"] | tuple[()] = (),
-    ) -> Float[ndarray, "no"]:  # fmt: skip
+    ) -> Float[ndarray, "no"]:
         """What a policy observes at one time, in the order of ``parts``; ``action`` is the last one."""
         down = -to_rotation(sensed.q[3:7])[2]
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
@@ -118,11 +125,23 @@ class Drive:
         parts, n = self.parts(robot), robot.nj
         kp, kd = gains_of(robot, self.kp, _SPINE * self.kp), gains_of(robot, self.kd, _SPINE * self.kd)
         return Interface(
-            robot.name, robot.joint_names, np.ones(n), np.array(_stand(robot)), kp, kd, np.full(n, self.reach),
-            self.rate, tuple(parts), (1.0,) * len(parts), tuple(most for _, most in parts.values()), action_clip=1.0,
-            clock_period=self.gait.period, history=self.history, stacking="term" if self.history == 1 else "frame",
+            robot=robot.name,
+            joints=robot.joint_names,
+            signs=np.ones(n),
+            default=np.array(_stand(robot)),
+            kp=kp,
+            kd=kd,
+            action_scale=np.full(n, self.reach),
+            rate=self.rate,
+            terms=tuple(parts),
+            scales=(1.0,) * len(parts),
+            clips=tuple(most for _, most in parts.values()),
+            action_clip=1.0,
+            clock_period=self.gait.period,
+            history=self.history,
+            stacking="term" if self.history == 1 else "frame",
             scan=self.scan,
-        )  # fmt: skip
+        )
 
     def frame_bounds(self, robot: Robot) -> Float[ndarray, "no"]:
         """The most of each number that is observed at one time."""
@@ -133,8 +152,8 @@ class Drive:
         return np.tile(self.frame_bounds(robot), self.history)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Policy(Summarised, ControllerBase):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Policy(Summarised, Controller):
     """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
 
     robot: str  # name of the robot it was learned on
@@ -148,7 +167,7 @@ class Policy(Summarised, ControllerBase):
     ground: Ground | None = None  # that it sees around it, if it does
 
     NOT_IN_DIGEST = ("joints", "task")
-    follows_command = True
+    info = ControllerInfo(follows_command=True)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         sizes = " -> ".join(str(n) for n in (len(self.mean), *(len(b) for _, b in self.weights)))
@@ -211,20 +230,25 @@ class Policy(Summarised, ControllerBase):
         return self.tick(t, robot, sensed, command, memory, heights)
 
     def tick(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        self,
+        t: float,
+        robot: Robot,
+        sensed: Sensed,
+        command: Command,
+        memory: dict[str, ndarray],
         heights: Float[ndarray, "k"] | tuple[()] = (),
-    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
         """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
         drive = self.drive
         now = drive.observe(robot, t, sensed, command, memory["action"], heights)
         after = {}
         if drive.history > 1:
-            after = {"past": pushed_on(memory["past"], memory["seen"][0] > 0.5, now), "seen": np.ones(1)}
+            after = {"past": append_history(memory["past"], memory["seen"][0] > 0.5, now), "seen": np.ones(1)}
             now = after["past"].reshape(-1)
         action = self.action(now)
         return drive.command(robot, action), {"action": action, **after}
 
-    def action(self, observation: Nest) -> Nest:
+    def action(self, observation: PyTree) -> PyTree:
         """The action for an observation, or for rows of them."""
         return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread, self.activation)[-1], -1.0, 1.0)
 
@@ -245,18 +269,22 @@ class Policy(Summarised, ControllerBase):
             return
         arrays = {f"{name}{k}": x for k, layer in enumerate(self.weights) for name, x in zip("Wb", layer)}
         text = json.dumps(self._words())
-        single: dict[str, Nest] = {
+        single: dict[str, PyTree] = {
             key: np.asarray(x, np.float32) for key, x in {"mean": self.mean, "spread": self.spread, **arrays}.items()
         }
-        np.savez_compressed(path, words=np.frombuffer(text.encode(), np.uint8), **single)
+        np.savez_compressed(path, format=np.array(FORMAT), words=np.frombuffer(text.encode(), np.uint8), **single)
 
     def _words(self) -> dict[str, Given]:
         words = {"robot": self.robot, "task": self.task, "drive": asdict(self.drive), "activation": self.activation}
-        return {**words, "joints": list(self.joints)} if self.joints else words
+        return {**words, "joints": list(self.joints)}
 
     def metadata(self, robot: Robot) -> dict[str, str]:
         """What an .onnx says beside the network: how it is wired to a robot, and by what it was written."""
-        drive = {"drive": json.dumps(asdict(self.drive)), "written_by": f"footfall {version('footfall')}"}
+        drive = {
+            "drive": json.dumps(asdict(self.drive)),
+            "footfall_format": str(FORMAT),
+            "written_by": f"footfall {__version__}",
+        }
         more = {
             "task": self.task,
             "normalisation": "inside",
@@ -285,10 +313,17 @@ class Policy(Summarised, ControllerBase):
         if mapping:
             raise InputError(f"a mapping is for a policy in ONNX, not for {file}")
         try:
-            policy = _made(read_archive(file, _MOST_BYTES))
+            arrays = read_archive(file, _MOST_BYTES)
         except OSError as error:
             raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
-        except (NoArchive, InputError) as error:
+        except NoArchive as error:
+            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+        if "words" not in arrays:
+            raise InputError(f"{file} is not a policy of footfall's")
+        check_version(file, version_in(arrays), FORMAT)
+        try:
+            policy = _made(arrays)
+        except InputError as error:
             raise InputError(f"{file} is not a policy of footfall's: {error}") from None
         except SPOILED:
             raise InputError(f"{file} is not a policy of footfall's") from None
@@ -316,15 +351,23 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
         raise ValueError
     weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
     drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
-    activation = words.get("activation", "tanh")  # files of before had no other
+    activation = words["activation"]
     if activation not in ACTIVATIONS:
         raise unknown("activation", activation, ACTIVATIONS)
     mean, spread = arrays["mean"].astype(float), arrays["spread"].astype(float)
-    joints = words.get("joints", [])
-    task = words.get("task", "walk")
+    joints, task = words["joints"], words["task"]
     if not isinstance(joints, list) or not all(isinstance(name, str) for name in (*joints, task)):
         raise ValueError
-    return Policy(words["robot"], Drive(**drive), mean, spread, weights, activation, tuple(joints), task)
+    return Policy(
+        robot=words["robot"],
+        drive=Drive(**drive),
+        mean=mean,
+        spread=spread,
+        weights=weights,
+        activation=activation,
+        joints=tuple(joints),
+        task=task,
+    )
 
 
 def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> Policy | TravelledPolicy:
@@ -346,10 +389,12 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     layers = onnx_file.layers(graph)
     if layers is None:
         return None
+    written = metadata.get("footfall_format")
+    check_version(file, int(written) if written == str(FORMAT) else written, FORMAT)
     try:
         drive = json.loads(metadata["drive"])
         drive = Drive(**{**drive, "gait": Gait(**_tuples(drive["gait"]))})
-        joints = tuple(words["joint_names"])
+        joints, task = tuple(words["joint_names"]), metadata["task"]
         robot = _of_library(words["robot"]) if words["robot"] in library.names() else None
     except SPOILED:
         raise InputError(f"the drive of the policy {file} is spoiled") from None
@@ -359,8 +404,16 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
     if any(words.get(key, DEFAULTS.get(key)) != value for key, value in same.items()):
         return None
     mean, spread, weights, activation = layers
-    task = metadata.get("task", "walk")
-    policy = Policy(words["robot"], drive, mean, spread, weights, activation, joints, task)
+    policy = Policy(
+        robot=words["robot"],
+        drive=drive,
+        mean=mean,
+        spread=spread,
+        weights=weights,
+        activation=activation,
+        joints=joints,
+        task=task,
+    )
     policy.check(file)
     return policy
 

@@ -8,10 +8,10 @@ from numpy import ndarray
 
 from footfall.contact.ground import Ground
 from footfall.errors import InputError
-from footfall.nests import Scalar
-from footfall.numeric import repeat
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
+from nptrace import repeat
+from nptrace._types import Scalar
 
 Places = tuple[tuple[float, float], ...]  # forward and to the left of the trunk [m]
 FURTHEST = 1.0  # height that a scan tells [m]
@@ -41,9 +41,9 @@ def heights_seen(robot: Robot, ground: Ground | None, q: Float[ndarray, "nq"], p
     """Heights as a policy sees them."""
     if ground is None:
         raise InputError(UNSEEN)
-    return told(robot, q, heights_under(ground, q, places))
+    return relative_heights(robot, q, heights_under(ground, q, places))
 
 
-def told(robot: Robot, q: Float[ndarray, "nq"], heights: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
+def relative_heights(robot: Robot, q: Float[ndarray, "nq"], heights: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
     """Heights against the ground on which the trunk would stand as high as it is."""
     return np.clip(heights - (q[2] - robot.poses["stand"].height), -FURTHEST, FURTHEST)

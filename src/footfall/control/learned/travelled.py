@@ -11,26 +11,26 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed
 from footfall.control.learned.interface import UNITS, Interface
 from footfall.control.learned.network import Graph
-from footfall.control.learned.past import pushed_on
+from footfall.control.learned.past import append_history
 from footfall.control.learned.scan import UNSEEN, heights_seen
 from footfall.errors import InputError
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import PyTree, Scalar
 
 
 @dataclass(frozen=True, eq=False)
-class TravelledPolicy(ControllerBase):
+class TravelledPolicy(Controller):
     """A network behind an ``Interface``; plain NumPy, traced and compiled with the physics as any other controller."""
 
     network: Graph
     interface: Interface
     ground: Ground | None = None  # that it sees around it, if it does
 
-    follows_command = True
+    info = ControllerInfo(follows_command=True)
 
     def __post_init__(self) -> None:
         size, graph = self.interface.size, self.network
@@ -72,8 +72,11 @@ class TravelledPolicy(ControllerBase):
     def first_memory(self, robot: Robot) -> dict[str, ndarray]:
         """The same, whatever ground it sees."""
         size = sum(self.interface.sizes)
-        return {"action": np.zeros(len(self.interface.joints)), "past": np.zeros((self.interface.history, size)),
-                "seen": np.zeros(1)}  # fmt: skip
+        return {
+            "action": np.zeros(len(self.interface.joints)),
+            "past": np.zeros((self.interface.history, size)),
+            "seen": np.zeros(1),
+        }
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -82,13 +85,18 @@ class TravelledPolicy(ControllerBase):
         return self.tick(t, robot, sensed, command, memory, heights)
 
     def tick(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray],
+        self,
+        t: float,
+        robot: Robot,
+        sensed: Sensed,
+        command: Command,
+        memory: dict[str, ndarray],
         heights: Float[ndarray, "k"] | tuple[()] = (),
-    ) -> tuple[JointCommand, dict[str, ndarray]]:  # fmt: skip
+    ) -> tuple[JointCommand, dict[str, ndarray]]:
         """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
         it = self.interface
         now = self.observation(t, robot, sensed, command, memory["action"], heights)
-        past = pushed_on(memory["past"], memory["seen"][0] > 0.5, now)
+        past = append_history(memory["past"], memory["seen"][0] > 0.5, now)
         action = self.action(_stacked(it, past))
         target = it.default + it.action_scale * action
         command_out = JointCommand(
@@ -104,15 +112,20 @@ class TravelledPolicy(ControllerBase):
         """The same policy with this ground to see."""
         return replace(self, ground=ground)
 
-    def action(self, observation: Nest) -> Nest:
+    def action(self, observation: PyTree) -> PyTree:
         """The action for an observation, or for rows of them."""
         given, most = self.network(observation), self.interface.action_clip
         return given if most is None else np.clip(given, -most, most)
 
     def observation(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, action: Float[ndarray, "n"],
+        self,
+        t: float,
+        robot: Robot,
+        sensed: Sensed,
+        command: Command,
+        action: Float[ndarray, "n"],
         heights: Float[ndarray, "k"] | tuple[()] = (),
-    ) -> Float[ndarray, "size"]:  # fmt: skip
+    ) -> Float[ndarray, "size"]:
         """What it sees at one time, in its own order, signs and units."""
         it, R = self.interface, to_rotation(sensed.q[3:7])
         to_frame = R if it.frame == "world" else np.eye(3)
@@ -120,7 +133,7 @@ class TravelledPolicy(ControllerBase):
         q, v = sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :]
         cycles = t / (it.clock_period or 1.0)
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
-        parts: dict[str, Callable[[], Nest]] = {
+        parts: dict[str, Callable[[], PyTree]] = {
             "angular_velocity": lambda: to_frame @ sensed.gyro,
             "linear_velocity": lambda: to_frame @ sensed.v[3:6],
             "down": lambda: -R[2],
@@ -131,10 +144,12 @@ class TravelledPolicy(ControllerBase):
             "clock": lambda: np.stack([np.sin(angle), np.cos(angle)]),
             "heights": lambda: np.asarray(heights),
         }
-        return np.concatenate([
-            scale * (parts[term]() if np.isinf(clip) else np.clip(parts[term](), -clip, clip))
-            for term, scale, clip in zip(it.terms, it.scales, it.clips)
-        ])  # fmt: skip
+        return np.concatenate(
+            [
+                scale * (parts[term]() if np.isinf(clip) else np.clip(parts[term](), -clip, clip))
+                for term, scale, clip in zip(it.terms, it.scales, it.clips)
+            ]
+        )
 
     def _to_robot(self, robot: Robot, angles: Scalar) -> Scalar:
         """Angles of the policy as the robot's [rad]."""

@@ -7,49 +7,26 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
-from footfall.control.locomotion.legged_plan import Plan
-from footfall.control.locomotion.qp import friction_pyramid, solve_qp
-from footfall.control.locomotion.single_body import SingleBody
-from footfall.solve import quadratic
+from footfall.control.locomotion.legged_plan import LocomotionPlan
+from footfall.control.locomotion.single_body import SingleBody, friction_pyramid
 from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
+from nptrace.solve import quadratic
 
 WEIGHTS = np.array([20.0, 20.0, 10.0, 2.0, 2.0, 4.0])  # of moment and force
 LEAST = 1e-3  # of a force [1/N²]
 
 
 def balance_forces(
-    body: SingleBody, sensed: Sensed, found: Plan, down: Float[ndarray, "4"], friction: float
-) -> tuple[Float[ndarray, "4 3"] | None, str]:
-    """(forces [N] at the feet that are down, world axes, whose moment about the centre of mass and sum come nearest to
-    what is wanted, or None; how it went)."""
-    forces = np.zeros((4, 3))
-    columns = [k for k in range(4) if down[k] > 0.5]
-    if not columns:
-        return forces, "flight"
-    R = to_rotation(sensed.q[3:7])
-    wrench = _wanted_wrench(body, R, sensed.v[:3], found.acceleration)
-    com = sensed.q[:3] + R @ body.com
-    A = np.concatenate([np.concatenate([skew(found.feet[k] - com), np.eye(3)]) for k in columns], axis=1)
-    W = WEIGHTS
-    H = A.T @ (W[:, None] * A) + LEAST * np.eye(A.shape[1])
-    weight = body.weight
-    cone = np.kron(np.eye(len(columns)), friction_pyramid(friction, found.normal))
-    upper = np.tile([np.inf, np.inf, np.inf, np.inf, 3.0 * weight], len(columns))
-    solution = solve_qp(H, -A.T @ (W * wrench), cone, np.zeros(5 * len(columns)), upper)
-    if solution.x is None:
-        return None, solution.status
-    forces[columns] = solution.x.reshape(-1, 3)
-    return forces, solution.status
-
-
-def balance_inside(
-    body: SingleBody, sensed: Sensed, found: Plan, down: Float[ndarray, "4"]
+    body: SingleBody, sensed: Sensed, found: LocomotionPlan, down: Float[ndarray, "4"]
 ) -> tuple[Float[ndarray, "4 3"], quadratic.Solution]:
-    """(forces, how it went): the same program solved inside a trace, forces in robot weights."""
+    """Return (forces [N] at the feet that are down, world axes, how it went).
+
+    Their moment about the centre of mass and their sum come nearest to what is wanted. Solved in robot weights.
+    """
     R = to_rotation(sensed.q[3:7])
     weight, com = body.weight, sensed.q[:3] + R @ body.com
-    wrench = _wanted_wrench(body, R, sensed.v[:3], found.acceleration)
+    wrench = wanted_wrench(body, R, sensed.v[:3], found.acceleration)
     stands = [np.where(d > 0.5, 1.0, 0.0) for d in down]
     arms = [np.concatenate([skew(foot - com), np.eye(3)]) for foot in found.feet]
     A = weight * np.concatenate([d * arm for d, arm in zip(stands, arms)], axis=1)
@@ -69,7 +46,7 @@ def balance_inside(
     return weight * np.reshape(solution.x * used, (4, 3)), solution
 
 
-def _wanted_wrench(
+def wanted_wrench(
     body: SingleBody, R: Float[ndarray, "3 3"], omega_B: Float[ndarray, "3"], acceleration: Float[ndarray, "6"]
 ) -> Float[ndarray, "6"]:
     """Moment about the centre of mass and force, world axes, that move the single body as wanted."""

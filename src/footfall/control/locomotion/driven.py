@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.control.posture import standing_state
 from footfall.errors import InputError
 from footfall.kinematics.closed_loops import loop_drift, loop_joints, loop_map
@@ -28,7 +28,7 @@ _NOTHING = 1e-9  # of a column: a joint that does not move a foot
 
 
 @dataclass(frozen=True, eq=False)
-class Driven:
+class ActuatedJoints:
     """Which joints of a robot have motors, and which follow them.
 
     ``alike`` has the motors' joints alone, in rows that lead to the feet which they move: it says which joint moves
@@ -57,7 +57,7 @@ class Reduced:
 
 
 @lru_cache(maxsize=16)
-def driven_of(robot: Robot) -> Driven | None:
+def driven_of(robot: Robot) -> ActuatedJoints | None:
     """None of a robot without loops."""
     if not robot.loops:
         return None
@@ -68,27 +68,34 @@ def driven_of(robot: Robot) -> Driven | None:
             f" they leave {len(joints)}"
         )
     q, _ = standing_state(robot)
-    with numeric.untraced():
+    with nptrace.untraced():
         J = feet_jacobian(robot, q)[:4, 3:] @ loop_map(robot, q)
-    return Driven(joints, _alike(robot, joints, np.abs(J[:, :, 6:]).max(axis=1) > _NOTHING))
+    return ActuatedJoints(joints, _alike(robot, joints, np.abs(J[:, :, 6:]).max(axis=1) > _NOTHING))
 
 
 def reduced(
-    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], M: ndarray, bias: ndarray, J: ndarray,
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    M: ndarray,
+    bias: ndarray,
+    J: ndarray,
     rate_J: ndarray,
-) -> Reduced:  # fmt: skip
+) -> Reduced:
     """See the head of this file."""
     N, n = loop_map(robot, q), loop_drift(robot, q, v)
     return Reduced(
-        N.T @ (M @ N), N.T @ (bias + M @ n), np.stack([J_k @ N for J_k in J]),
+        N.T @ (M @ N),
+        N.T @ (bias + M @ n),
+        np.stack([J_k @ N for J_k in J]),
         np.stack([rate + J_k @ n for rate, J_k in zip(rate_J, J)]),
-    )  # fmt: skip
+    )
 
 
 def _alike(robot: Robot, joints: tuple[int, ...], moves: Bool[ndarray, "4 nd"]) -> Robot:
     """The joints of the motors in rows, each to the foot that it moves."""
     mass = robot.mass / (len(joints) + 1)
-    links, made, feet = [Link("base", mass, inertia=mass * np.eye(3))], [], []
+    links, made, feet = [Link(name="base", mass=mass, inertia=mass * np.eye(3))], [], []
     ends = dict.fromkeys(range(4), "base")
     for column, j in enumerate(joints):
         moved = np.flatnonzero(moves[:, column])
@@ -98,15 +105,15 @@ def _alike(robot: Robot, joints: tuple[int, ...], moves: Bool[ndarray, "4 nd"]) 
                 f" {len(moved)} feet"
             )
         name = robot.joint_names[j]
-        links.append(Link(f"{name}_alike", mass, inertia=mass * np.eye(3)))
+        links.append(Link(name=f"{name}_alike", mass=mass, inertia=mass * np.eye(3)))
         parent = ends[int(moved[0])] if len(moved) else "base"
-        made.append(Joint(name, "revolute", parent, f"{name}_alike"))
+        made.append(Joint(name=name, kind="revolute", parent=parent, child=f"{name}_alike"))
         if len(moved):
             ends[int(moved[0])] = f"{name}_alike"
     for k, foot in enumerate(robot.feet[:4]):
-        feet.append(Foot(foot.name, ends[k], np.zeros(3), foot.radius))
+        feet.append(Foot(name=foot.name, link=ends[k], position=np.zeros(3), radius=foot.radius))
     motors = [actuator for actuator in robot.actuators if actuator.joint in {joint.name for joint in made}]
-    alike = Robot(f"{robot.name}_driven", links, made, feet, motors)
+    alike = Robot(name=f"{robot.name}_driven", links=links, joints=made, feet=feet, actuators=motors)
     if alike.joint_names != tuple(robot.joint_names[j] for j in joints):
         raise InputError(f"locomotion needs the motors of robot '{robot.name}' leg by leg, not {alike.joint_names}")
     return alike

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gravity import STANDARD
-from footfall.nests import Scalar
+from footfall.spatial.gravity import STANDARD
+from nptrace._types import Scalar
 
 
 def foothold(

@@ -1,6 +1,6 @@
 """The convex MPC stage by stage: its program with the horizon kept as a loop, solved inside a trace.
 
-The same program as ``ConvexMpc.solve``, forces in robot weights: a foot that is up in a stage stays an unknown that
+Forces are in robot weights: a foot that is up in a stage stays an unknown that
 nothing depends on and nothing bounds, so that the form of the program does not change with the schedule.
 """
 
@@ -10,13 +10,12 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.control.locomotion.qp import friction_pyramid
-from footfall.control.locomotion.single_body import ConvexMpc
-from footfall.nests import Nest, Scalar
-from footfall.solve import stagewise
+import nptrace
+from footfall.control.locomotion.single_body import ConvexMpc, friction_pyramid
 from footfall.spatial import skew
 from footfall.spatial.rotation import about_z
+from nptrace._types import PyTree, Scalar
+from nptrace.solve import stagewise
 
 GIVES = 0.05  # part of a stage that a foot must be down to push in it
 LEAST = 0.02  # of the robot's weight, on a foot that is down
@@ -24,10 +23,15 @@ _ITERATIONS, _TOLERANCE = 20, 1e-9
 
 
 def stages_of(
-    mpc: ConvexMpc, reference: Float[ndarray, "steps 12"], share: Float[ndarray, "steps 4"],
-    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Scalar, dt: float,
-) -> tuple[stagewise.Stages, Float[ndarray, "steps 12"]]:  # fmt: skip
-    """(the program, forces that carry the weight): see ``ConvexMpc.solve`` for the arguments."""
+    mpc: ConvexMpc,
+    reference: Float[ndarray, "steps 12"],
+    share: Float[ndarray, "steps 4"],
+    feet: Float[ndarray, "steps 4 3"],
+    normal: Float[ndarray, "3"],
+    friction: Scalar,
+    dt: float,
+) -> tuple[stagewise.Stages, Float[ndarray, "steps 12"]]:
+    """Return (the program, forces that carry the weight), for the arguments of ``mpc_forces``."""
     body, weight = mpc.body, mpc.body.weight
     Q, R = np.diag(np.array(mpc.weights)), mpc.force_weight * np.eye(12)
     cone = friction_pyramid(friction, normal)
@@ -37,7 +41,7 @@ def stages_of(
     c = np.zeros(12)
     c[3:6], c[9:12] = 0.5 * dt * dt * np.array(body.gravity), dt * np.array(body.gravity)
 
-    def stage(carry: Nest, row: tuple[Nest, ...]) -> tuple[Nest, tuple[Nest, ...]]:
+    def stage(carry: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, tuple[PyTree, ...]]:
         wanted, share, feet = row
         R_z = about_z(wanted[2])
         A, B = np.eye(12), np.zeros((12, 12))
@@ -59,17 +63,35 @@ def stages_of(
         guess = np.stack([x for k in range(4) for x in (0.0 * carried[k], 0.0 * carried[k], carried[k])])
         return carry, (A, B, -np.array(mpc.weights) * wanted, low, high, guess)
 
-    _, (A, B, q, low, high, guess) = numeric.scan(stage, 0.0, (reference, share, feet))
+    _, (A, B, q, low, high, guess) = nptrace.scan(stage, 0.0, (reference, share, feet))
     n = mpc.steps
     same = [np.stack([x] * n) for x in (c, Q, R, np.zeros(12), C, D)]
-    return stagewise.Stages(A, B, same[0], same[1], q, same[2], same[3], same[4], same[5], low, high), guess
+    return stagewise.Stages(
+        A=A, B=B, c=same[0], Q=same[1], q=q, R=same[2], r=same[3], C=same[4], D=same[5], low=low, high=high
+    ), guess
 
 
 def mpc_forces(
-    mpc: ConvexMpc, x: Float[ndarray, "12"], reference: Float[ndarray, "steps 12"], share: Float[ndarray, "steps 4"],
-    feet: Float[ndarray, "steps 4 3"], normal: Float[ndarray, "3"], friction: Scalar, dt: float,
-) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:  # fmt: skip
-    """(forces [N] in world axes for the first step, how it went)."""
+    mpc: ConvexMpc,
+    x: Float[ndarray, "12"],
+    reference: Float[ndarray, "steps 12"],
+    share: Float[ndarray, "steps 4"],
+    feet: Float[ndarray, "steps 4 3"],
+    normal: Float[ndarray, "3"],
+    friction: Scalar,
+    dt: float,
+) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+    """Return (forces [N] in world axes for the first step, how it went).
+
+    Args:
+        x: (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes.
+        reference: x as wanted at the end of each step.
+        share: the fraction of each step that each foot is down.
+        feet: positions relative to the planned centre of mass [m].
+        normal: of the ground.
+        friction: that may be counted on.
+        dt: of a step [s].
+    """
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)
     found = stagewise.solve(stages, x, guess, _ITERATIONS, _TOLERANCE)
     down = np.where(share[0] > GIVES, 1.0, 0.0)

@@ -14,8 +14,8 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import PyTree, Scalar
 
 MOST = 1e6  # [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
 
@@ -34,13 +34,13 @@ NOTHING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 def trusted(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
     """(what a tick may look at, what is asked of it, 0 or which number is none: see ``sensed_names``)."""
-    asked = dataclasses.astuple(command)
-    given = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(asked)])
+    asked = dataclasses.asdict(command)
+    given = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(asked.values()))])
     missing = np.max(np.where(np.abs(given) < MOST, 0.0, np.arange(len(given), 0, -1)))  # the first has the highest
     good = missing < 0.5
-    seen = Sensed(*(np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")))
-    wanted: list[Scalar] = [np.where(good, part, 0.0) for part in asked]
-    return seen, Command(*wanted), missing
+    seen = Sensed(**{key: np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")})
+    wanted: dict[str, Scalar] = {key: np.where(good, part, 0.0) for key, part in asked.items()}
+    return seen, Command(**wanted), missing
 
 
 def sensed_names(robot: Robot) -> tuple[str, ...]:
@@ -48,14 +48,16 @@ def sensed_names(robot: Robot) -> tuple[str, ...]:
     base = ("position", "position", "position", "orientation", "orientation", "orientation", "orientation")
     moves = ("angular velocity",) * 3 + ("velocity",) * 3
     return (
-        *(f"{part} of the base" for part in base), *(f"encoder '{name}'" for name in robot.joint_names),
-        *(f"{part} of the base" for part in moves), *(f"joint rate '{name}'" for name in robot.joint_names),
+        *(f"{part} of the base" for part in base),
+        *(f"encoder '{name}'" for name in robot.joint_names),
+        *(f"{part} of the base" for part in moves),
+        *(f"joint rate '{name}'" for name in robot.joint_names),
         *(f"force sensor '{foot.name}'" for foot in robot.feet for _ in range(3)),
         *(f"command {part.name}" for part in dataclasses.fields(Command)),
-    )  # fmt: skip
+    )
 
 
-def kept_where(held: Scalar, before: Nest, after: Nest) -> Nest:
+def kept_where(held: Scalar, before: PyTree, after: PyTree) -> PyTree:
     """A memory that stays as it was where it is held."""
     if dataclasses.is_dataclass(after) and not isinstance(after, type):
         parts = [f.name for f in dataclasses.fields(after)]

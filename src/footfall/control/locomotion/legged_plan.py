@@ -16,31 +16,38 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.control.locomotion import plan_steps, rolling
-from footfall.control.locomotion.driven import Driven, driven_of, reduced
-from footfall.control.locomotion.plan_steps import GroundEstimate, Kinematics, PushResponse, Reference, Schedule, Touch
-from footfall.control.locomotion.planned import Memory, Plan
+from footfall.control.locomotion.driven import ActuatedJoints, driven_of, reduced
+from footfall.control.locomotion.plan_steps import (
+    CommandReference,
+    ContactSchedule,
+    GroundEstimate,
+    Kinematics,
+    LegSchedule,
+    PushResponse,
+)
+from footfall.control.locomotion.planned import LocomotionPlan, Memory
 from footfall.control.locomotion.reach import Reach, kept_off, left_free, reach_task, stopped_joints
 from footfall.control.locomotion.reflexes import responses, touchdown
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.speed_limit import UNKNOWN, Legs
+from footfall.control.locomotion.speed_limit import UNKNOWN, LegLimits
 from footfall.control.locomotion.whole_body import Gains, Program, Tasks, whole_body_program
 from footfall.control.posture import free_motions, standing_state
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
-from footfall.gravity import GRAVITY, STANDARD, Gravity, strength
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
-from footfall.nests import Scalar
-from footfall.numeric import norm
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
 from footfall.spatial.rotation import about_z
+from nptrace import norm
+from nptrace._types import Scalar
 
 # beyond these a command is clipped; forward by what gait and legs can do (``Walker.fastest``) where that is known
-LIMITS = Command(UNKNOWN, 0.6, 1.5, height=0.08, roll=0.25, pitch=0.25)
+LIMITS = Command(forward=UNKNOWN, sideways=0.6, turn=1.5, height=0.08, roll=0.25, pitch=0.25)
 LEASH, YAW_LEASH = 0.06, 0.3  # of the wanted pose [m, rad]
 SAG, SETTLES = 0.02, 0.7  # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
 # of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
@@ -48,7 +55,7 @@ MAKES_UP, WITHIN = 0.4, 1.5
 COMPENSATED, REVERSAL = 0.8, 0.05  # part of the losses in joints; rate over which dry friction reverses [rad/s]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Walker:
     """The constants of a plan: a robot, its gait, how often, and how it stands."""
 
@@ -68,16 +75,32 @@ class Walker:
 
     @staticmethod
     def of(
-        robot: Robot, gait: Gait, rate: float, friction: float, clearance: float | None, gains: Gains,
-        hip_height: float | None, gravity: Gravity = GRAVITY, reach: Reach | None = None,
-    ) -> Walker:  # fmt: skip
+        robot: Robot,
+        gait: Gait,
+        rate: float,
+        friction: float,
+        clearance: float | None,
+        gains: Gains,
+        hip_height: float | None,
+        gravity: Gravity = GRAVITY,
+        reach: Reach | None = None,
+    ) -> Walker:
         q, _ = standing_state(robot, hip_height)
         joints, feet = q[7:], foot_positions(robot, q)[:4] - q[:3]
         clearance = 0.2 * float(q[2]) if clearance is None else clearance
         return Walker(
-            robot, gait, rate, friction, clearance, gains, float(q[2]), feet, joints,
-            SingleBody.of(robot, joints, gravity), reach,
-        )  # fmt: skip
+            robot=robot,
+            gait=gait,
+            rate=rate,
+            friction=friction,
+            clearance=clearance,
+            gains=gains,
+            height=float(q[2]),
+            feet=feet,
+            stand=joints,
+            body=SingleBody.of(robot, joints, gravity),
+            reach=reach,
+        )
 
     @cached_property
     def digest(self) -> str | None:
@@ -88,7 +111,7 @@ class Walker:
         return 1.0 / self.rate
 
     @property
-    def driven(self) -> Driven | None:
+    def driven(self) -> ActuatedJoints | None:
         """The joints with motors of a robot with closed loops; None without."""
         return driven_of(self.robot)
 
@@ -112,9 +135,9 @@ class Walker:
         return rolling.wheels_of(self.robot)
 
     @cached_property
-    def legs(self) -> Legs:
+    def legs(self) -> LegLimits:
         """What they are capable of."""
-        return Legs.of(self.robot, self.stand)
+        return LegLimits.of(self.robot, self.stand)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
         """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
@@ -122,7 +145,7 @@ class Walker:
         return np.maximum(rolling.FASTEST, stepping) if self.wheels else stepping
 
 
-def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[Plan, Memory]:
+def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tuple[LocomotionPlan, Memory]:
     """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
     at, forces = Kinematics.of(walker.robot, sensed), sensed.forces[:4]
     reference = reference_of(walker, at, command, memory)
@@ -136,20 +159,49 @@ def plan(walker: Walker, sensed: Sensed, command: Command, memory: Memory) -> tu
     written = _program(walker, at, memory, reference, touched, ground, trunk, pull)
     reflex = _reflex_memory(walker, memory, reference, push, schedule, touched, ground)
     after = Memory(
-        memory.tick + 1.0, schedule.phase, schedule.walking, 1.0 + 0.0 * memory.started, reference.wanted,
-        reference.velocity, steps.mean, memory.delays, memory.beat, touched.lift_off, touched.last_down, touched.down,
-        reflex, memory.forces, trunk.sag, reference.lack, memory.goal, memory.trouble, memory.hand,
-    )  # fmt: skip
+        tick=memory.tick + 1.0,
+        phase=schedule.phase,
+        walking=schedule.walking,
+        started=1.0 + 0.0 * memory.started,
+        wanted=reference.wanted,
+        velocity=reference.velocity,
+        mean=steps.mean,
+        delays=memory.delays,
+        beat=memory.beat,
+        lift_off=touched.lift_off,
+        last_down=touched.last_down,
+        down=touched.down,
+        reflex=reflex,
+        forces=memory.forces,
+        sag=trunk.sag,
+        lack=reference.lack,
+        goal=memory.goal,
+        trouble=memory.trouble,
+        hand=memory.hand,
+    )
     euler = np.array([at.roll, at.pitch, at.yaw])
-    planned = Plan(
-        written.program, written.bias, written.J, trunk.acceleration, pull, written.posture, at.feet, targets,
-        ground.normal, ground.slope, euler, trunk.level, trunk.travel, trunk.lift, ground.friction,
-        np.stack([schedule.duty, schedule.period]),
-    )  # fmt: skip
+    planned = LocomotionPlan(
+        program=written.program,
+        bias=written.bias,
+        J=written.J,
+        acceleration=trunk.acceleration,
+        swing=pull,
+        posture=written.posture,
+        feet=at.feet,
+        touchdown=targets,
+        normal=ground.normal,
+        slope=ground.slope,
+        euler=euler,
+        level=trunk.level,
+        travel=trunk.travel,
+        lift=trunk.lift,
+        friction=ground.friction,
+        beat=np.stack([schedule.duty, schedule.period]),
+    )
     return planned, after
 
 
-def reference_of(walker: Walker, at: Kinematics, command: Command, memory: Memory) -> Reference:
+def reference_of(walker: Walker, at: Kinematics, command: Command, memory: Memory) -> CommandReference:
     """The command, clipped, smoothed, and integrated into a wanted pose on a short leash."""
     q, yaw, dt = at.q, at.yaw, walker.dt
     highest = GEARS[-1]  # of the gaits by speed, which a command may shift up to
@@ -176,10 +228,10 @@ def reference_of(walker: Walker, at: Kinematics, command: Command, memory: Memor
     most = (0.0 if walker.wheels else MAKES_UP) * np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
     lack = np.clip(memory.lack + dt / (WITHIN / weak) * (velocity[:2] - memory.mean[:2]), -most, most)
     across = about_z(wanted[2]) @ np.array([velocity[0] + lack[0], velocity[1] + lack[1], 0.0])
-    return Reference(clipped, velocity, wanted, lack, across, grip)
+    return CommandReference(command=clipped, velocity=velocity, wanted=wanted, lack=lack, across=across, grip=grip)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrunkTask:
     """How the trunk is to move."""
 
@@ -196,7 +248,12 @@ class TrunkTask:
 
 
 def trunk_task(
-    walker: Walker, at: Kinematics, command: Command, memory: Memory, reference: Reference, ground: GroundEstimate
+    walker: Walker,
+    at: Kinematics,
+    command: Command,
+    memory: Memory,
+    reference: CommandReference,
+    ground: GroundEstimate,
 ) -> TrunkTask:
     """The trunk along the ground, level with it, and at its height."""
     q, across, wanted = at.q, reference.across, reference.wanted
@@ -215,7 +272,7 @@ def trunk_task(
     kp, kd = walker.gains.base_move
     place = np.array([wanted[0], wanted[1], ground.height(q[0], q[1]) + lift])
     move = kp * np.array([0.3, 0.3, 1.0]) * (place - q[:3]) + kd * (travel - at.velocity)
-    return TrunkTask(turn, move, level, travel, lift, sag)
+    return TrunkTask(turn=turn, move=move, level=level, travel=travel, lift=lift, sag=sag)
 
 
 @dataclass(frozen=True)
@@ -229,9 +286,15 @@ class _Written:
 
 
 def _program(
-    walker: Walker, at: Kinematics, memory: Memory, reference: Reference, touched: Touch, ground: GroundEstimate,
-    trunk: TrunkTask, pull: Float[ndarray, "4 3"],
-) -> _Written:  # fmt: skip
+    walker: Walker,
+    at: Kinematics,
+    memory: Memory,
+    reference: CommandReference,
+    touched: ContactSchedule,
+    ground: GroundEstimate,
+    trunk: TrunkTask,
+    pull: Float[ndarray, "4 3"],
+) -> _Written:
     """The trunk moves as the forces of stage one would move it, and by its own feedback."""
     robot, gains, gravity, wheels, own = walker.robot, walker.gains, walker.body.gravity, walker.wheels, walker.own
     q, v, R, down, normal = at.q, at.v, at.R, touched.down, ground.normal
@@ -259,35 +322,62 @@ def _program(
     if wheels:
         posture = rolling.wheel_posture(wheels, posture, v, at.heading[:, 0] @ reference.across)
     posture = free @ posture
-    tasks = Tasks(base, by_force, pull, posture, free, down, normal, stops, hand)
+    tasks = Tasks(
+        base=base,
+        base_by_force=by_force,
+        swing=pull,
+        joints=posture,
+        free=free,
+        down=down,
+        normal=normal,
+        stops=stops,
+        reach=hand,
+    )
     program = whole_body_program(own, gains, ground.friction, M, bias, J, rate_J, tasks, gravity)
     return _Written(program, bias, J, posture)
 
 
 def _reflex_memory(
-    walker: Walker, memory: Memory, reference: Reference, push: PushResponse, schedule: Schedule, touched: Touch,
+    walker: Walker,
+    memory: Memory,
+    reference: CommandReference,
+    push: PushResponse,
+    schedule: LegSchedule,
+    touched: ContactSchedule,
     ground: GroundEstimate,
-) -> ReflexMemory:  # fmt: skip
+) -> ReflexMemory:
     reflex, has = memory.reflex, memory.reflex.has
     speed, g = norm(reference.velocity[:2], 1e-9), strength(walker.body.gravity)
     gear = responses.gear(reflex.gear, speed, walker.height, g=g)
     tilt = np.arccos(np.clip(ground.normal[2], -1.0, 1.0))
     trunk = {
-        "sidestep": push.alarm > 0.0, "safe_stop": push.folded > 0.5,
+        "sidestep": push.alarm > 0.0,
+        "safe_stop": push.folded > 0.5,
         "slope": held(reflex, "slope", tilt, responses.SLOPED),
         "rough_ground": held(reflex, "rough_ground", np.sqrt(ground.unevenness + 1e-12), responses.ROUGH),
-    }  # fmt: skip
+    }
     legs = {
         "early_touchdown": touched.early & (schedule.progress < touchdown.ON_TIME) & (memory.down < 0.5),
-        "slip": ground.slides, "missed_touchdown": touched.reaching & (touched.since > touchdown.LATE),
+        "slip": ground.slides,
+        "missed_touchdown": touched.reaching & (touched.since > touchdown.LATE),
         "stumble": touched.again > 0.0,
-    }  # fmt: skip
+    }
     return ReflexMemory(
-        reflex.on, acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)), touched.since, ground.slid,
-        ground.friction, touched.barred_for, touched.again, touched.lasting,
-        np.where(touched.down > 0.5, 0.0, touched.higher), push.alarm, push.doomed, push.folded, ground.unevenness,
-        gear,
-    )  # fmt: skip
+        on=reflex.on,
+        acting=acting(legs, trunk, np.where(has("speed_gait"), gear, 0.0)),
+        since=touched.since,
+        slid=ground.slid,
+        friction=ground.friction,
+        barred=touched.barred_for,
+        again=touched.again,
+        lasting=touched.lasting,
+        higher=np.where(touched.down > 0.5, 0.0, touched.higher),
+        alarm=push.alarm,
+        doomed=push.doomed,
+        folded=push.folded,
+        unevenness=ground.unevenness,
+        gear=gear,
+    )
 
 
 def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
@@ -301,4 +391,4 @@ def _within_turn(angle: Scalar) -> Scalar:
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)
 
 
-__all__ = ["LEASH", "LIMITS", "YAW_LEASH", "Memory", "Plan", "Walker", "plan"]
+__all__ = ["LEASH", "LIMITS", "YAW_LEASH", "LocomotionPlan", "Memory", "Walker", "plan"]

@@ -1,8 +1,8 @@
-"""One tick of locomotion with its solvers inside: plan, forces ahead, torques. Plain NumPy, compiled as a whole.
+"""One tick of locomotion: plan, forces ahead, torques. Plain NumPy, solvers included, compiled as a whole.
 
-The same programs as ``Locomotion`` hands to DAQP, solved by ``footfall.solve``; what goes wrong is kept in the memory
-as a number (``TROUBLES``), and a program without a solution falls back to the weight shared by the feet that are down,
-or to -Jᵀf, as it does there. So does a tick that senses what is no number, and its memory waits (``last_sensed``).
+The programs are solved by ``nptrace.solve``; what goes wrong is kept in the memory as a number (``TROUBLES``), and a
+program without a solution falls back to the weight shared by the feet that are down, or to -Jᵀf. So does a tick with a
+reading that is not finite, and its memory waits (``last_sensed``).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.balance import balance_inside
+from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.horizon import mpc_forces
 from footfall.control.locomotion.last_sensed import LastSensed, kept_where, trusted
-from footfall.control.locomotion.legged_plan import Memory, Plan, Walker, plan
+from footfall.control.locomotion.legged_plan import LocomotionPlan, Memory, Walker, plan
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import fold
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
-from footfall.nests import Nest, Scalar
-from footfall.solve import stagewise
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
+from nptrace._types import PyTree, Scalar
+from nptrace.solve import stagewise
 
 MPC_STEP = 0.04  # [s]
 SWITCH = 0.5  # cycles a second, by which delays move from one gait to the next
@@ -39,7 +39,7 @@ TROUBLES = ("", "iteration limit", "infeasible", "not finite")
 _FINE = 8  # parts of a step of the MPC in which a schedule is looked at
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Walking:
     """The constants of a tick."""
 
@@ -80,10 +80,12 @@ def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: 
     torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)
     gives_in = fold(walking.crouch, sensed.q[7:], limits, walking.body.weight).spread(robot.nj)
     asked = JointCommand(
-        position=gives_in.position, velocity=np.where(folded | blind, 0.0, sensed.v[6:]), kp=gives_in.kp,
+        position=gives_in.position,
+        velocity=np.where(folded | blind, 0.0, sensed.v[6:]),
+        kp=gives_in.kp,
         kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
         torque=np.where(folded, gives_in.torque, torque),
-    )  # fmt: skip
+    )
     troubles = np.where(folded, 0.0, np.stack([trouble, wrong + 0.0 * trouble]))
     after = dataclasses.replace(after, forces=forces, trouble=np.concatenate([troubles, np.zeros(1)]))
     after = kept_where(blind, memory, dataclasses.replace(after, last=memory.last))
@@ -112,25 +114,25 @@ def towards_gait(walker: Walker, memory: Memory) -> Memory:
 
 
 def _stage_one(
-    walking: Walking, sensed: Sensed, found: Plan, before: Memory, after: Memory, idle: Scalar
-) -> tuple[Float[ndarray, "4 3"], Nest]:
+    walking: Walking, sensed: Sensed, found: LocomotionPlan, before: Memory, after: Memory, idle: Scalar
+) -> tuple[Float[ndarray, "4 3"], PyTree]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
     down = after.down
     shared = shared_weight(walking.body, down)
     if walking.stage == "balance":
-        forces, solution = balance_inside(walking.body, sensed, found, down)
+        forces, solution = balance_forces(walking.body, sensed, found, down)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
     every = max(1, round(walking.walker.rate / walking.mpc_rate))
     on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
     due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
-    def fresh(given: Ahead) -> tuple[Nest, Nest]:
+    def fresh(given: Ahead) -> tuple[PyTree, PyTree]:
         forces, solution = solve_ahead(walking, given)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
 
-    def turn(_: Scalar, carry: tuple[Nest, Nest, Nest, Ahead]) -> tuple[Nest, Nest, Nest, Ahead]:
+    def turn(_: Scalar, carry: tuple[PyTree, PyTree, PyTree, Ahead]) -> tuple[PyTree, PyTree, PyTree, Ahead]:
         forces, trouble, done, given = carry
         new, wrong = fresh(given)
         return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
@@ -138,11 +140,13 @@ def _stage_one(
     # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
     given = look_ahead(walking, sensed, found, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), given)
-    forces, trouble, *_ = numeric.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, ask_first=True)
-    return numeric.solved(forces, lambda _: np.where(due, fresh(given)[0], before.forces)), numeric.held(trouble)
+    forces, trouble, *_ = nptrace.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, check_first=True)
+    return nptrace.custom_fixed_point(
+        forces, lambda _: np.where(due, fresh(given)[0], before.forces)
+    ), nptrace.stop_gradient(trouble)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ahead:
     """What the MPC looks at."""
 
@@ -162,7 +166,7 @@ class Ahead:
     beat: Float[ndarray, "2"]  # duty, period [s]
 
 
-def look_ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> Ahead:
+def look_ahead(walking: Walking, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Ahead:
     R = to_rotation(sensed.q[3:7])
     com = sensed.q[:3] + R @ walking.body.com
     x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
@@ -172,14 +176,26 @@ def look_ahead(walking: Walking, sensed: Sensed, found: Plan, after: Memory) -> 
         ahead = sensed.q[:3] + walking.walker.feet @ about_z(found.euler[2]).T
     stand = np.where((after.down > 0.5)[:, None], found.feet, ahead) - radii
     return Ahead(
-        x, after.wanted, found.level, found.travel, after.velocity[2], found.slope, found.lift, found.normal,
-        found.friction, after.down, stand, _part(after.phase - after.delays), after.walking, found.beat,
-    )  # fmt: skip
+        x=x,
+        wanted=after.wanted,
+        level=found.level,
+        travel=found.travel,
+        spin=after.velocity[2],
+        slope=found.slope,
+        lift=found.lift,
+        normal=found.normal,
+        friction=found.friction,
+        down=after.down,
+        stand=stand,
+        phase=_part(after.phase - after.delays),
+        goes=after.walking,
+        beat=found.beat,
+    )
 
 
 def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
     """(forces [N], how it went) of the convex MPC."""
-    mpc, dt = ConvexMpc(walking.body), MPC_STEP
+    mpc, dt = ConvexMpc(body=walking.body), MPC_STEP
     com, yaw, (duty, period) = see.x[3:6], see.x[2], (see.beat[0], see.beat[1])
     offset = about_z(yaw) @ walking.body.com
     behind = see.wanted[2] - yaw
@@ -188,14 +204,18 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
     further = np.stack([see.travel + cross(turning, foot - com) for foot in see.stand])
     goes, late = see.goes > 0.5, np.where(see.phase >= duty, 1.0, 0.0)
 
-    def step(carry: Nest, row: tuple[Nest, Nest]) -> tuple[Nest, tuple[Nest, ...]]:
+    def step(carry: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, tuple[PyTree, ...]]:
         time, first = row
         place = see.wanted[:2] + time * see.travel[:2]
         height = place @ see.slope[:2] + see.slope[2] + see.lift
-        reference = np.concatenate([
-            see.level, np.stack([yaw + behind + see.spin * time, place[0] + offset[0], place[1] + offset[1]]),
-            np.stack([height + offset[2], 0.0, 0.0, see.spin]), see.travel,
-        ])  # fmt: skip
+        reference = np.concatenate(
+            [
+                see.level,
+                np.stack([yaw + behind + see.spin * time, place[0] + offset[0], place[1] + offset[1]]),
+                np.stack([height + offset[2], 0.0, 0.0, see.spin]),
+                see.travel,
+            ]
+        )
         # finer than the steps, so that a foot that is about to lift counts for what it still gives
         down = [_part(see.phase + (time - dt + (j + 0.5) * dt / _FINE) / period) < duty for j in range(_FINE)]
         share = np.where(goes, sum(np.where(d, 1.0, 0.0) for d in down) / _FINE, 1.0)
@@ -210,17 +230,17 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
         return carry, (reference, share, feet)
 
     times, first = dt * np.arange(1, mpc.steps + 1), np.eye(mpc.steps)[0]
-    _, (reference, share, feet) = numeric.scan(step, 0.0, (times, first))
+    _, (reference, share, feet) = nptrace.scan(step, 0.0, (times, first))
     return mpc_forces(mpc, see.x, reference, share, feet, see.normal, see.friction, dt)
 
 
-def trouble_of(solution: Nest) -> Scalar:
+def trouble_of(solution: PyTree) -> Scalar:
     """What went wrong, as a place in ``TROUBLES``."""
     lost = ~(np.abs(solution.dual) + np.abs(solution.primal) < np.inf)
     failed = np.where(lost, 3.0, np.where(solution.infeasible > 0.5, 2.0, 1.0))
     return np.where(solution.converged > 0.5, 0.0, failed)
 
 
-def _part(x: Scalar) -> Nest:
+def _part(x: Scalar) -> PyTree:
     """The part of a cycle in [0, 1)."""
     return x - np.floor(x)

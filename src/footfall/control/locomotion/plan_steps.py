@@ -17,15 +17,15 @@ from footfall.control.locomotion import rolling
 from footfall.control.locomotion.footsteps import foothold, ground_slope, swing
 from footfall.control.locomotion.planned import Memory
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
-from footfall.gravity import strength, weight_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
-from footfall.nests import Scalar
-from footfall.numeric import norm
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
+from footfall.spatial.gravity import strength, weight_of
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
+from nptrace import norm
+from nptrace._types import Scalar
 
 if TYPE_CHECKING:
     from footfall.control.locomotion.legged_plan import Walker
@@ -35,7 +35,7 @@ FELT = 0.03  # of the weight: a foot that feels this much is on the ground
 _SINK = 0.008  # [m] under the ground, where a swing aims at: it meets the ground while it still moves down
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Kinematics:
     """Where the robot is and how it moves."""
 
@@ -61,7 +61,20 @@ class Kinematics:
         feet, J = foot_positions(robot, q)[:4], feet_jacobian(robot, q)[:4]
         bias_J = feet_bias_acceleration(robot, q, v)[:4]
         radii = np.array([foot.radius for foot in robot.feet[:4]])
-        return Kinematics(q, v, R, roll, pitch, yaw, velocity, feet, J[:, 3:], J[:, :3], bias_J, radii)
+        return Kinematics(
+            q=q,
+            v=v,
+            R=R,
+            roll=roll,
+            pitch=pitch,
+            yaw=yaw,
+            velocity=velocity,
+            feet=feet,
+            J=J[:, 3:],
+            J_turn=J[:, :3],
+            bias_J=bias_J,
+            radii=radii,
+        )
 
     @property
     def heading(self) -> Float[ndarray, "3 3"]:
@@ -69,8 +82,8 @@ class Kinematics:
         return about_z(self.yaw)
 
 
-@dataclass(frozen=True)
-class Reference:
+@dataclass(frozen=True, kw_only=True)
+class CommandReference:
     """The command, clipped and smoothed."""
 
     command: Float[ndarray, "3"]  # forward, sideways, turn within the limits
@@ -94,7 +107,7 @@ class PushResponse:
     folded: Scalar  # 1 once the legs fold
 
 
-def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: Reference) -> PushResponse:
+def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference) -> PushResponse:
     reflex, has, across = memory.reflex, memory.reflex.has, reference.across
     across_W = np.array([across[0], across[1], 0.0])
     com, g = center_of_mass(walker.robot, at.q), strength(walker.body.gravity)
@@ -106,9 +119,9 @@ def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: Ref
     return PushResponse(alarm, doomed, folded)
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """What the gait wants of every leg at this moment."""
+@dataclass(frozen=True, kw_only=True)
+class LegSchedule:
+    """Stance or swing of every leg by the gait at this moment."""
 
     duty: Scalar
     period: Scalar  # [s]
@@ -122,7 +135,9 @@ class Schedule:
     air: Scalar  # duration [s]
 
 
-def schedule_of(walker: Walker, at: Kinematics, memory: Memory, reference: Reference, alarm: Scalar) -> Schedule:
+def schedule_of(
+    walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference, alarm: Scalar
+) -> LegSchedule:
     wheels, dt, reflex = walker.wheels, walker.dt, memory.reflex
     duty, period = memory.beat[0], memory.beat[1]
     period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
@@ -140,7 +155,18 @@ def schedule_of(walker: Walker, at: Kinematics, memory: Memory, reference: Refer
     repeated = reflex.again > 0.0
     progress = np.where(repeated, 1.0 - reflex.again / np.maximum(reflex.lasting, dt), progress)
     left = np.where(repeated, reflex.again, (1.0 - progress) * air)
-    return Schedule(duty, period, walking, phase, planned, progress, left, repeated, stance, air)
+    return LegSchedule(
+        duty=duty,
+        period=period,
+        walking=walking,
+        phase=phase,
+        planned=planned,
+        progress=progress,
+        left=left,
+        repeated=repeated,
+        stance=stance,
+        air=air,
+    )
 
 
 @dataclass(frozen=True)
@@ -152,7 +178,7 @@ class Footholds:
 
 
 def footholds(
-    walker: Walker, at: Kinematics, memory: Memory, reference: Reference, schedule: Schedule, alarm: Scalar
+    walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference, schedule: LegSchedule, alarm: Scalar
 ) -> Footholds:
     heading, g = at.heading, strength(walker.body.gravity)
     # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
@@ -171,9 +197,9 @@ def footholds(
     return Footholds(places, mean)
 
 
-@dataclass(frozen=True)
-class Touch:
-    """The schedule, corrected by what the feet feel."""
+@dataclass(frozen=True, kw_only=True)
+class ContactSchedule:
+    """Which feet carry: the gait's schedule, corrected by the measured contacts."""
 
     down: Float[ndarray, "4"]  # 1 where a foot is to carry
     stands: Shaped[ndarray, "4"]  # whether it does
@@ -192,10 +218,10 @@ def touch(
     walker: Walker,
     at: Kinematics,
     memory: Memory,
-    schedule: Schedule,
+    schedule: LegSchedule,
     places: list[Scalar],
     forces: Float[ndarray, "4 3"],
-) -> Touch:
+) -> ContactSchedule:
     reflex, has, dt = memory.reflex, memory.reflex.has, walker.dt
     planned, progress, repeated = schedule.planned, schedule.progress, schedule.repeated
     weight = weight_of(walker.robot.mass, walker.body.gravity)
@@ -218,10 +244,22 @@ def touch(
     lift_off = lift_off - np.where(hit[:, None], stumble.RETRACT * np.stack(ways), 0.0)
     stands = (down > 0.5) & felt
     last_down = np.where(stands[:, None], at.feet, memory.last_down)
-    return Touch(down, stands, early, reaching, since, barred_for, again, lasting, higher, lift_off, last_down)
+    return ContactSchedule(
+        down=down,
+        stands=stands,
+        early=early,
+        reaching=reaching,
+        since=since,
+        barred_for=barred_for,
+        again=again,
+        lasting=lasting,
+        higher=higher,
+        lift_off=lift_off,
+        last_down=last_down,
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroundEstimate:
     """What the feet tell of the ground."""
 
@@ -240,7 +278,7 @@ class GroundEstimate:
 
 
 def ground_estimate(
-    walker: Walker, at: Kinematics, memory: Memory, touched: Touch, forces: Float[ndarray, "4 3"]
+    walker: Walker, at: Kinematics, memory: Memory, touched: ContactSchedule, forces: Float[ndarray, "4 3"]
 ) -> GroundEstimate:
     reflex, has, radii, feet = memory.reflex, memory.reflex.has, at.radii, at.feet
     soles = radii[:, None] * np.array([0.0, 0.0, 1.0])
@@ -258,11 +296,26 @@ def ground_estimate(
         has("slip"), memory.down * touched.down, soles_at, forces, normal, weight, reflex.slid, walker.dt
     )
     friction = slip.trusted(reflex.friction, walker.friction, normal, slides, measured, walker.dt)
-    return GroundEstimate(slope, normal, unevenness, clear, rise, slides, slid, friction, foot_velocities)
+    return GroundEstimate(
+        slope=slope,
+        normal=normal,
+        unevenness=unevenness,
+        clear=clear,
+        rise=rise,
+        slides=slides,
+        slid=slid,
+        friction=friction,
+        foot_velocities=foot_velocities,
+    )
 
 
 def swings(
-    walker: Walker, at: Kinematics, schedule: Schedule, touched: Touch, ground: GroundEstimate, places: list[Scalar]
+    walker: Walker,
+    at: Kinematics,
+    schedule: LegSchedule,
+    touched: ContactSchedule,
+    ground: GroundEstimate,
+    places: list[Scalar],
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
     """(where feet that are up come down [m], the acceleration that every one of them is to have [m/s²])."""
     targets, pulls = [], []

@@ -13,13 +13,13 @@ from footfall.control.locomotion.last_sensed import NOTHING, LastSensed
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.reflexes.switches import Reflexes
 from footfall.control.locomotion.whole_body import Program
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 if TYPE_CHECKING:
     from footfall.control.locomotion.legged_plan import Walker
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory:
     """What one tick leaves to the next."""
 
@@ -51,18 +51,32 @@ class Memory:
         loads = np.zeros((robot.nf, 3))
         loads[:4, 2] = 0.25 * walker.body.weight
         return Memory(
-            tick=0.0, phase=0.0, walking=0.0, started=0.0, wanted=np.zeros(3), velocity=np.zeros(3), mean=np.zeros(3),
-            delays=np.array(gait.delays), beat=np.array([gait.duty, gait.period]), lift_off=feet, last_down=feet,
-            down=np.ones(4), reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
-            forces=np.zeros((4, 3)), sag=0.0, lack=np.zeros(2), goal=np.array([*gait.delays, gait.duty, gait.period]),
-            trouble=np.zeros(3), hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
+            tick=0.0,
+            phase=0.0,
+            walking=0.0,
+            started=0.0,
+            wanted=np.zeros(3),
+            velocity=np.zeros(3),
+            mean=np.zeros(3),
+            delays=np.array(gait.delays),
+            beat=np.array([gait.duty, gait.period]),
+            lift_off=feet,
+            last_down=feet,
+            down=np.ones(4),
+            reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
+            forces=np.zeros((4, 3)),
+            sag=0.0,
+            lack=np.zeros(2),
+            goal=np.array([*gait.delays, gait.duty, gait.period]),
+            trouble=np.zeros(3),
+            hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
             last=LastSensed(q, np.zeros(robot.nv), loads),
-        )  # fmt: skip
+        )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the solvers need."""
+@dataclass(frozen=True, kw_only=True)
+class LocomotionPlan:
+    """Where the base and the feet should go next, and the QP that finds the forces for it."""
 
     program: Program
     bias: Float[ndarray, "nv"]

@@ -22,8 +22,8 @@ from footfall.kinematics.forward import body_poses, foot_positions
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
-from footfall.solve.factor import cholesky, cholesky_solve
 from footfall.spatial.rotation import is_rotation
+from nptrace.solve.factor import cholesky, cholesky_solve
 
 _STRETCHED = 1e-6  # [m²]: an arm that is stretched has no inverse
 _TURN = 2.0  # [rad/s]: as fast as a link turns towards its attitude
@@ -33,7 +33,7 @@ _BRAKE = 50.0  # [rad/s²]: with which a stop may ask a joint to turn round; mor
 _NEAR, _OFF = 0.5, 4.0  # [rad, m] before a stop the free motions of an arm turn away from it, and how much at the stop
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Reach:
     """The point ``point`` [m] of link ``link`` goes to ``place`` [m] in the world, and stays there.
 
@@ -70,7 +70,7 @@ class Reach:
             raise InputError("the rotation of a reach must be a rotation matrix")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReachTask:
     """J a = goal, and what the arm's reaction adds to the bias forces."""
 
@@ -90,7 +90,7 @@ def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot
         raise unknown("link to reach with", link, robot.tree.frames, f"robot '{robot.name}' has")
     if not arm_joints(robot, link):
         raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it and no foot")
-    return robot.replace(feet=[*robot.feet, Foot("hand", link, np.array(point))], poses={})
+    return robot.replace(feet=[*robot.feet, Foot(name="hand", link=link, position=np.array(point))], poses={})
 
 
 def arm_joints(robot: Robot, link: str) -> list[int]:
@@ -144,12 +144,19 @@ def reach_task(
     pushes = J[3:].T @ wanted[3:]
     low, high = stop_accelerations(robot, reach.link, q, v)
     if reach.rotation is None:
-        return ReachTask(J[3:], goal, reach.weight, pushes, low, high)
+        return ReachTask(J=J[3:], goal=goal, weight=reach.weight, pushes=pushes, low=low, high=high)
     body, X_BL = robot.tree.frames[reach.link]
     R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # what is left to turn, world axes
     left = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     turn = kd * (_towards(left, gain, _TURN) - J[:3] @ v) - rate[:3]
-    return ReachTask(np.concatenate([J[3:], J[:3]]), np.concatenate([goal, turn]), reach.weight, pushes, low, high)
+    return ReachTask(
+        J=np.concatenate([J[3:], J[:3]]),
+        goal=np.concatenate([goal, turn]),
+        weight=reach.weight,
+        pushes=pushes,
+        low=low,
+        high=high,
+    )
 
 
 def left_free(

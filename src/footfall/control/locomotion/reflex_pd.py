@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_rate
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_gait, check_inverse, planar_targets
 from footfall.control.joint.rhythm import first_rhythm
 from footfall.control.locomotion.reflex_steps import StepMemory, Stepper, step
@@ -21,18 +21,18 @@ from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError
-from footfall.gait.networks import Network, network_of
+from footfall.gait.oscillators.networks import Network, network_of
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
 from footfall.gait.tuned import for_robot
-from footfall.gravity import GRAVITY, Gravity
 from footfall.kinematics.forward import foot_positions
-from footfall.nests import Given, Nest
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace._types import Given, PyTree
 
 
-@dataclass(eq=False)
-class ReflexPD(ControllerBase):
+@dataclass(eq=False, kw_only=True)
+class ReflexPD(Controller):
     """Feet on the paths of a gait that oscillators pace, joints after them by PD, and reflexes that change the paths.
 
     ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
@@ -54,7 +54,7 @@ class ReflexPD(ControllerBase):
     friction: float = 0.6  # that is trusted unless feet slide
     inverse: str = "closed"  # as of JointPD
 
-    traceable = False  # what reflexes did is written down as it happens
+    info = ControllerInfo(traceable=False)  # what reflexes did is written down as it happens
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
@@ -71,16 +71,16 @@ class ReflexPD(ControllerBase):
             )
         self.log: list[tuple[float, str]] = []
         self._told: dict[tuple[str, str], float] = {}
-        self._compile: Callable[..., Nest] | None = None
+        self._compile: Callable[..., PyTree] | None = None
         self._stepper: Stepper | None = None
-        self._step: Callable[..., Nest] = step
+        self._step: Callable[..., PyTree] = step
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "walk", **options: Any) -> ReflexPD:
         """The controller with a robot's known-good constants; its faster gait is its trot."""
         known, trot = for_robot(robot, gait), for_robot(robot, "trot")
         faster = {"faster": trot.gait.replace(knees=known.gait.knees), "faster_gains": (trot.kp, trot.kd)}
-        return ReflexPD(known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
+        return ReflexPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """The joints it begins with: feet under the hips."""
@@ -99,12 +99,19 @@ class ReflexPD(ControllerBase):
         q, _ = robot.state(self.posture(robot))
         places = foot_positions(robot, q)[:4]
         return StepMemory(
-            0.0, first_rhythm(stepper.network, stepper.change.beat_between(0.0)), np.zeros(2), 0.0, np.zeros((4, 2)),
-            np.zeros(2), np.ones(4), places - places[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
-            ReflexMemory.at_start(self.reflexes, self.friction), self.posture(robot),
-        )  # fmt: skip
+            time=0.0,
+            rhythm=first_rhythm(stepper.network, stepper.change.beat_between(0.0)),
+            stride=np.zeros(2),
+            part=0.0,
+            aside=np.zeros((4, 2)),
+            tilt=np.zeros(2),
+            down=np.ones(4),
+            last_down=places - places[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
+            reflex=ReflexMemory.at_start(self.reflexes, self.friction),
+            joints=self.posture(robot),
+        )
 
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
         """Compile a tick; called by the simulation, which has the compiler."""
         self._compile = compile
         self._set_up(robot, gravity)
@@ -116,14 +123,24 @@ class ReflexPD(ControllerBase):
             faster = self.faster or self.gait
             more = self.faster_gains or (self.kp, self.kd)
             made = self._stepper = Stepper(
-                robot, Transition(self.gait, faster), network_of(self.oscillator, self.coupling), (self.kp, more[0]),
-                (self.kd, more[1]), (self.spine_kp, self.spine_kd), self.rate, self.pace if self.gait.stride else 0.0,
-                self.friction, crouch(robot, None), torque_bounds(robot), gravity, self.inverse,
-            )  # fmt: skip
+                robot=robot,
+                change=Transition(self.gait, faster),
+                network=network_of(self.oscillator, self.coupling),
+                kp=(self.kp, more[0]),
+                kd=(self.kd, more[1]),
+                spine=(self.spine_kp, self.spine_kd),
+                rate=self.rate,
+                pace=self.pace if self.gait.stride else 0.0,
+                friction=self.friction,
+                crouch=crouch(robot, None),
+                limits=torque_bounds(robot),
+                gravity=gravity,
+                inverse=self.inverse,
+            )
             self._step = step
         if self._compile is not None and self._step is step:
             q, v = robot.state(standing_joints(robot))
-            sensed, memory = Sensed(q, v, np.zeros((robot.nf, 3))), self._first(made)
+            sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), self._first(made)
             found = self._compile(step, made, sensed, Command(), memory)
             self._step = lambda stepper, *arguments: found(*arguments)
         return made
@@ -132,6 +149,6 @@ class ReflexPD(ControllerBase):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: StepMemory
     ) -> tuple[JointCommand, StepMemory]:
         stepper = self._set_up(robot, sensed.gravity)
-        answer, after = self._step(stepper, Sensed(sensed.q, sensed.v, sensed.forces), command, memory)
+        answer, after = self._step(stepper, Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), command, memory)
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         return answer, after

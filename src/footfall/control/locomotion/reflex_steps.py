@@ -22,17 +22,17 @@ from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.reflexes import responses, safe_stop, sidestep, slip, stumble, touchdown
 from footfall.control.locomotion.reflexes.state import ReflexMemory, acting, held
 from footfall.control.stand_gains import DAMPING
-from footfall.gait.networks import Network
+from footfall.gait.oscillators.networks import Network
 from footfall.gait.transition import Transition
-from footfall.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_inverse import from_hip, leg_inverse
-from footfall.nests import Nest, Scalar
-from footfall.numeric import norm, smoothstep
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.spatial.quaternion import to_rotation
+from nptrace import norm, smoothstep
+from nptrace._types import PyTree, Scalar
 
 LENGTH = 0.28  # hip height [m] of the robot that lengths of the reflexes are for: others' are in proportion
 LOWEST = 0.25  # of the hip's height, that a foot without ground reaches down
@@ -43,7 +43,7 @@ CHANGES = 2.0  # [s] that the response to speed takes from one gait to the other
 UP, DOWN = (0.04,), (0.025,)  # Froude numbers at which it changes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Stepper:
     """Constants of a tick. ``change`` has the gait and the one for higher speeds, the same where there is none."""
 
@@ -71,7 +71,7 @@ class Stepper:
         return digest_of(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StepMemory:
     """What one tick leaves to the next."""
 
@@ -87,7 +87,7 @@ class StepMemory:
     joints: Float[ndarray, "nj"]  # that were asked for [rad]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Feet:
     """What is known of the feet at a tick, world axes."""
 
@@ -132,8 +132,17 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
     position = _targets(stepper, offsets, part, memory.joints)
     reflex = _remembered(before, legs, trunk, command, stepper, feet, g)
     after = StepMemory(
-        memory.time + dt, rhythm, paced, part, aside, tilt, legs["down"], legs["last_down"], reflex, position
-    )  # fmt: skip
+        time=memory.time + dt,
+        rhythm=rhythm,
+        stride=paced,
+        part=part,
+        aside=aside,
+        tilt=tilt,
+        down=legs["down"],
+        last_down=legs["last_down"],
+        reflex=reflex,
+        joints=position,
+    )
     return _command(stepper, sensed, position, part, reflex.folded, weight), after
 
 
@@ -153,12 +162,19 @@ def _feet(robot: Robot, sensed: Sensed, R: Scalar, memory: StepMemory, duty: Sca
     planned = np.where(phase < duty, 1.0, 0.0)
     part = np.where(planned > 0.5, 1.0, np.clip((phase - duty) / (1.0 - duty), 0.0, 1.0))
     places = foot_positions(robot, sensed.q)[:4]
-    return _Feet(places, slip.of_the_soles(moving, turning, radii, up), forces, felt, planned, part)
+    return _Feet(
+        places=places,
+        soles_at=slip.of_the_soles(moving, turning, radii, up),
+        forces=forces,
+        felt=felt,
+        planned=planned,
+        part=part,
+    )
 
 
 def _legs(
     stepper: Stepper, feet: _Feet, R: Scalar, memory: StepMemory, air: Scalar, weight: Scalar, unit: float
-) -> dict[str, Nest]:
+) -> dict[str, PyTree]:
     """What the reflexes of single legs make of the feet."""
     dt, before, has = 1.0 / stepper.rate, memory.reflex, memory.reflex.has
     up, ahead = np.array([0.0, 0.0, 1.0]), R[:, 0] * np.array([1.0, 1.0, 0.0])
@@ -172,9 +188,7 @@ def _legs(
     hit = barred > stumble.LASTING
     left = (1.0 - feet.part) * air
     again, lasting, higher = stumble.swing_again(hit, left, before.again, before.lasting, before.higher / unit, dt)
-    reaching, since = touchdown.missed(
-        has("missed_touchdown"), feet.planned, felt, memory.down, before.since, dt
-    )  # fmt: skip
+    reaching, since = touchdown.missed(has("missed_touchdown"), feet.planned, felt, memory.down, before.since, dt)
     down = np.where(reaching | (again > 0.0), 0.0, np.where(felt, feet.planned, memory.down * feet.planned))
     down = np.where(~has("missed_touchdown") & (again <= 0.0), feet.planned, down)
     slides, measured, slid = slip.sliding(
@@ -183,23 +197,30 @@ def _legs(
     friction = slip.trusted(before.friction, stepper.friction, up, slides, measured, dt)
     last_down = np.where(((down > 0.5) & felt)[:, None], feet.places, memory.last_down)
     return {
-        "barred": barred, "again": again, "lasting": lasting, "higher": np.where(again > 0.0, unit * higher, 0.0),
-        "reaching": reaching, "since": np.where(reaching, since, 0.0), "down": down, "last_down": last_down,
-        "slides": slides, "slid": slid, "friction": friction, "touched": (down > 0.5) & felt & (memory.down < 0.5),
-    }  # fmt: skip
+        "barred": barred,
+        "again": again,
+        "lasting": lasting,
+        "higher": np.where(again > 0.0, unit * higher, 0.0),
+        "reaching": reaching,
+        "since": np.where(reaching, since, 0.0),
+        "down": down,
+        "last_down": last_down,
+        "slides": slides,
+        "slid": slid,
+        "friction": friction,
+        "touched": (down > 0.5) & felt & (memory.down < 0.5),
+    }
 
 
 def _trunk(
     stepper: Stepper, sensed: Sensed, R: Scalar, command: Command, feet: _Feet, memory: StepMemory, g: Scalar
-) -> dict[str, Nest]:
+) -> dict[str, PyTree]:
     """What the reflexes of the trunk and the responses to the ground make of its motion."""
     robot, dt, H = stepper.robot, 1.0 / stepper.rate, stepper.height
     before, has = memory.reflex, memory.reflex.has
     moving, ahead = R @ sensed.v[3:6], R[:, 0] / norm(R[:2, 0], 1e-6)
     wanted = command.forward * ahead * np.array([1.0, 1.0, 0.0])
-    inside = sidestep.margin(
-        sidestep.capture_point(center_of_mass(robot, sensed.q), moving, wanted, H, g), feet.places
-    )  # fmt: skip
+    inside = sidestep.margin(sidestep.capture_point(center_of_mass(robot, sensed.q), moving, wanted, H, g), feet.places)
     alarm = sidestep.alarmed(has("sidestep"), inside, before.alarm, dt)
     doomed, folded = safe_stop.folded(
         has("safe_stop"), safe_stop.doomed(R[2, 2], inside, H), before.doomed, before.folded, dt
@@ -218,9 +239,16 @@ def _trunk(
     unevenness = responses.uneven(before.unevenness, touched, feet.places[:, 2] - height)
     clear, rise = responses.over_rough_ground(has("rough_ground"), unevenness)
     return {
-        "alarm": alarm, "doomed": doomed, "folded": folded, "aside": aside, "tilt": tilt, "unevenness": unevenness,
-        "under": np.where(has("slope"), H * tilt, 0.0), "clear": clear, "rise": -rise,
-    }  # fmt: skip
+        "alarm": alarm,
+        "doomed": doomed,
+        "folded": folded,
+        "aside": aside,
+        "tilt": tilt,
+        "unevenness": unevenness,
+        "under": np.where(has("slope"), H * tilt, 0.0),
+        "clear": clear,
+        "rise": -rise,
+    }
 
 
 def _strides(
@@ -261,29 +289,49 @@ def _targets(
 
 
 def _remembered(
-    before: ReflexMemory, legs: dict[str, Nest], trunk: dict[str, Nest], command: Command, stepper: Stepper,
-    feet: _Feet, g: Scalar,
-) -> ReflexMemory:  # fmt: skip
+    before: ReflexMemory,
+    legs: dict[str, PyTree],
+    trunk: dict[str, PyTree],
+    command: Command,
+    stepper: Stepper,
+    feet: _Feet,
+    g: Scalar,
+) -> ReflexMemory:
     has = before.has
     gear = responses.gear(before.gear, np.abs(command.forward), stepper.height, UP, DOWN, g)
     acts = {
-        "early_touchdown": (feet.felt > 0.5) & (feet.planned < 0.5) & has("early_touchdown")
-        & (feet.part > touchdown.EARLIEST) & (feet.part < touchdown.ON_TIME),
-        "missed_touchdown": legs["reaching"] & (legs["since"] > touchdown.LATE), "slip": legs["slides"],
+        "early_touchdown": (feet.felt > 0.5)
+        & (feet.planned < 0.5)
+        & has("early_touchdown")
+        & (feet.part > touchdown.EARLIEST)
+        & (feet.part < touchdown.ON_TIME),
+        "missed_touchdown": legs["reaching"] & (legs["since"] > touchdown.LATE),
+        "slip": legs["slides"],
         "stumble": legs["again"] > 0.0,
-    }  # fmt: skip
+    }
     tilt, unevenness = trunk["tilt"], trunk["unevenness"]
     of_the_trunk = {
-        "sidestep": trunk["alarm"] > 0.0, "safe_stop": trunk["folded"] > 0.5,
+        "sidestep": trunk["alarm"] > 0.0,
+        "safe_stop": trunk["folded"] > 0.5,
         "slope": held(before, "slope", np.sqrt(tilt[0] * tilt[0] + tilt[1] * tilt[1]), responses.SLOPED),
         "rough_ground": held(before, "rough_ground", np.sqrt(unevenness + 1e-12), responses.ROUGH),
-    }  # fmt: skip
+    }
     return replace(
-        before, acting=acting(acts, of_the_trunk, np.where(has("speed_gait"), gear, 0.0)), since=legs["since"],
-        slid=legs["slid"], friction=legs["friction"], barred=legs["barred"], again=legs["again"],
-        lasting=legs["lasting"], higher=legs["higher"], alarm=trunk["alarm"], doomed=trunk["doomed"],
-        folded=trunk["folded"], unevenness=unevenness, gear=gear,
-    )  # fmt: skip
+        before,
+        acting=acting(acts, of_the_trunk, np.where(has("speed_gait"), gear, 0.0)),
+        since=legs["since"],
+        slid=legs["slid"],
+        friction=legs["friction"],
+        barred=legs["barred"],
+        again=legs["again"],
+        lasting=legs["lasting"],
+        higher=legs["higher"],
+        alarm=trunk["alarm"],
+        doomed=trunk["doomed"],
+        folded=trunk["folded"],
+        unevenness=unevenness,
+        gear=gear,
+    )
 
 
 def _command(
@@ -292,12 +340,14 @@ def _command(
     """The gains of the gait, or the soft ones of legs that fold."""
     robot, gives_in = stepper.robot, folded > 0.5
     kp, kd = (
-        gains_of(robot, a + (b - a) * part, spine)
-        for (a, b), spine in zip((stepper.kp, stepper.kd), stepper.spine)
-    )  # fmt: skip
+        gains_of(robot, a + (b - a) * part, spine) for (a, b), spine in zip((stepper.kp, stepper.kd), stepper.spine)
+    )
     most = safe_stop.TORQUE * stepper.limits
     soft = np.clip(safe_stop.SPRING * weight * (stepper.crouch - sensed.q[robot.nq - robot.nj :]), -most, most)
     return JointCommand(
-        position, 0.0, np.where(gives_in, 0.0, kp), np.where(gives_in, DAMPING * weight, kd),
+        position,
+        0.0,
+        np.where(gives_in, 0.0, kp),
+        np.where(gives_in, DAMPING * weight, kd),
         np.where(gives_in, soft, 0.0),
-    )  # fmt: skip
+    )

@@ -18,10 +18,10 @@ from numpy import ndarray
 
 from footfall.control.posture import standing_state
 from footfall.errors import InputError
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import skew
+from nptrace._types import Scalar
 
 FASTEST = 3.0  # [m/s] of a robot that rolls
 _STICKS = 40.0  # [1/s] at which the contact of a wheel that slips is stopped
@@ -65,9 +65,15 @@ class Rolling:
 
 
 def rolling(
-    wheels: tuple[Wheel, ...], J: ndarray, J_turn: ndarray, rate: ndarray, rate_turn: ndarray,
-    v: Float[ndarray, "nv"], normal: Float[ndarray, "3"], down: Float[ndarray, "4"],
-) -> Rolling:  # fmt: skip
+    wheels: tuple[Wheel, ...],
+    J: ndarray,
+    J_turn: ndarray,
+    rate: ndarray,
+    rate_turn: ndarray,
+    v: Float[ndarray, "nv"],
+    normal: Float[ndarray, "3"],
+    down: Float[ndarray, "4"],
+) -> Rolling:
     """The contact points of wheels that are down, and the centres of those that are up."""
     points, rates, stops = [], [], []
     for k, wheel in enumerate(wheels):

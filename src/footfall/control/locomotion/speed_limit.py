@@ -18,8 +18,8 @@ from numpy import ndarray
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Scalar
 
 UNKNOWN = 1.5  # [m/s] of legs whose reach nobody knows
 REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by short ones of gallops
@@ -31,19 +31,19 @@ EXCEEDED = 1.2  # a motor's highest speed, at a swing's fastest: what it lags th
 
 
 @dataclass(frozen=True)
-class Legs:
-    """What the legs of a robot are capable of, by the worst of them; 0 and infinity where nobody says."""
+class LegLimits:
+    """Reach and swing speed of a robot's legs, by the worst of them; 0 and infinity where the model does not say."""
 
     step: float  # how far ahead of its hip a leg puts its foot on the ground [m]
     swing: float  # how fast a foot may swing past its hip [m/s]
     strong: bool  # whether motors have limits of torque that make sense
 
     @staticmethod
-    def of(robot: Robot, stand: Float[ndarray, "nj"]) -> Legs:
+    def of(robot: Robot, stand: Float[ndarray, "nj"]) -> LegLimits:
         try:
             legs = [leg_geometry(robot, foot.name, nearly=True) for foot in robot.feet[:4]]
         except InputError:
-            return Legs(0.0, math.inf, True)
+            return LegLimits(0.0, math.inf, True)
         motors = {actuator.joint: actuator for actuator in robot.actuators}
         squares, swings, strong = [], [], True
         for leg in legs:
@@ -52,7 +52,7 @@ class Legs:
             motor = motors.get(robot.joint_names[_hip(leg)])
             swings.append(math.inf if motor is None else LIFTED * height * motor.speed_limit)
             strong = strong and motor is not None and motor.torque_limit < SENSIBLE * robot.mass
-        return Legs(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong)
+        return LegLimits(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
         """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster.
@@ -75,4 +75,4 @@ def _hip(leg: Leg) -> int:
     return leg.joints[leg.kind.index("P")]
 
 
-__all__ = ["UNKNOWN", "Legs"]
+__all__ = ["UNKNOWN", "LegLimits"]

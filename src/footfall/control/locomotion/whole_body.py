@@ -15,18 +15,18 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.locomotion.qp import friction_pyramid
 from footfall.control.locomotion.reach import ReachTask
+from footfall.control.locomotion.single_body import friction_pyramid
 from footfall.control.posture import own_joints
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY, Gravity, weight_of
-from footfall.nests import Nest
 from footfall.robot.model.description import Robot
-from footfall.solve import quadratic
-from footfall.solve.factor import ldl, ldl_solve
+from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
+from nptrace._types import PyTree
+from nptrace.solve import quadratic
+from nptrace.solve.factor import ldl, ldl_solve
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gains:
     """How hard the tasks pull, and what they weigh in the whole-body program."""
 
@@ -51,7 +51,7 @@ class Gains:
                 raise InputError(f"{f.name} of the gains must be {like}, got {given!r}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """min ½ xᵀHx + (f + F u)ᵀx, low <= (x, A x) <= high."""
 
@@ -63,7 +63,7 @@ class Program:
     high: Float[ndarray, "n_m"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tasks:
     """What the program should do, each in its own axes."""
 
@@ -79,9 +79,16 @@ class Tasks:
 
 
 def whole_body_program(
-    robot: Robot, gains: Gains, friction: float, M: ndarray, bias: ndarray, J: ndarray, rate_J: ndarray, tasks: Tasks,
+    robot: Robot,
+    gains: Gains,
+    friction: float,
+    M: ndarray,
+    bias: ndarray,
+    J: ndarray,
+    rate_J: ndarray,
+    tasks: Tasks,
     gravity: Gravity = GRAVITY,
-) -> Program:  # fmt: skip
+) -> Program:
     """The program of one tick; feet that are up have no force, feet that are down do not accelerate."""
     nv, down = robot.nv, tasks.down
     n = nv + 12
@@ -119,7 +126,7 @@ def whole_body_program(
     held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
     low = np.concatenate([least, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
     high = np.concatenate([most, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
-    return Program(H, f, F, A, low, high)
+    return Program(H=H, f=f, F=F, A=A, low=low, high=high)
 
 
 def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
@@ -134,9 +141,14 @@ _SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 
 
 def as_quadratic(
-    robot: Robot, weight: float, program: Program, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
-    limits: Float[ndarray, "nj"], stopped: tuple[int, ...] = (),
-) -> tuple[quadratic.Program, list[int], Float[ndarray, "n"]]:  # fmt: skip
+    robot: Robot,
+    weight: float,
+    program: Program,
+    down: Float[ndarray, "4"],
+    forces: Float[ndarray, "4 3"],
+    limits: Float[ndarray, "nj"],
+    stopped: tuple[int, ...] = (),
+) -> tuple[quadratic.Program, list[int], Float[ndarray, "n"]]:
     """(the same program for the solver inside, the order of its unknowns, their units).
 
     Legs come first, joints and force of each together, then other joints, then the base: what a leg does not touch is
@@ -160,13 +172,25 @@ def as_quadratic(
     H = program.H * units[:, None] * units
     f = (program.f + program.F @ forces.ravel()) * used * units
     o = order
-    return quadratic.Program(H[o][:, o], f[o], A[:, o], low, high, E[:, o], program.low[n : n + 6] / weight), o, units
+    return (
+        quadratic.Program(
+            H=H[o][:, o], f=f[o], A=A[:, o], low=low, high=high, E=E[:, o], e=program.low[n : n + 6] / weight
+        ),
+        o,
+        units,
+    )
 
 
 def whole_body_torques(
-    robot: Robot, weight: float, found: Nest, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"],
-    limits: Float[ndarray, "nj"], stopped: tuple[int, ...] = (), clip: bool = True,
-) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:  # fmt: skip
+    robot: Robot,
+    weight: float,
+    found: PyTree,
+    down: Float[ndarray, "4"],
+    forces: Float[ndarray, "4 3"],
+    limits: Float[ndarray, "nj"],
+    stopped: tuple[int, ...] = (),
+    clip: bool = True,
+) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:
     """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
     clipped it is so exactly. ``stopped`` as of ``as_quadratic``."""
     nv = robot.nv
@@ -179,7 +203,7 @@ def whole_body_torques(
 
 
 def leg_torques(
-    robot: Robot, found: Nest, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
+    robot: Robot, found: PyTree, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
     """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
     keeps the posture of the joints that are free."""
@@ -199,6 +223,12 @@ def leg_torques(
 
 
 __all__ = [
-    "Gains", "Program", "Tasks", "as_quadratic", "leg_torques", "torque_bounds", "whole_body_program",
+    "Gains",
+    "Program",
+    "Tasks",
+    "as_quadratic",
+    "leg_torques",
+    "torque_bounds",
+    "whole_body_program",
     "whole_body_torques",
-]  # fmt: skip
+]

@@ -15,9 +15,9 @@ from footfall.dynamics.passive import joint_values
 from footfall.gait.pattern import Gait
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import Scalar
 
 _LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
 _HASTE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
@@ -46,10 +46,18 @@ def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"
 
 
 def follow(
-    ticks: Ticks, q: ndarray, v: ndarray, asked: Float[ndarray, "3"], velocity: Float[ndarray, "3"],
-    wanted: Float[ndarray, "3"], going: Scalar, phase: Scalar, mean: Float[ndarray, "2"],
-    lift_off: Float[ndarray, "4 3"], last_down: Float[ndarray, "4 3"],
-) -> tuple[ndarray, ...]:  # fmt: skip
+    ticks: Ticks,
+    q: ndarray,
+    v: ndarray,
+    asked: Float[ndarray, "3"],
+    velocity: Float[ndarray, "3"],
+    wanted: Float[ndarray, "3"],
+    going: Scalar,
+    phase: Scalar,
+    mean: Float[ndarray, "2"],
+    lift_off: Float[ndarray, "4 3"],
+    last_down: Float[ndarray, "4 3"],
+) -> tuple[ndarray, ...]:
     """(velocity, wanted pose, whether it goes, phase, mean velocity, where feet left, where they were last down, where
     they are): the command smoothed and integrated into a pose, and the gait's phase."""
     dt, gait = 1.0 / ticks.rate, ticks.gait
@@ -73,14 +81,26 @@ def follow(
     stand = down[:, None] > 0.5
     mean = mean + dt / (0.5 * gait.period) * ((R @ v[3:6])[:2] - mean)
     return (
-        velocity, wanted, goes, phase, mean, np.where(stand, feet, lift_off), np.where(stand, feet, last_down), feet,
-    )  # fmt: skip
+        velocity,
+        wanted,
+        goes,
+        phase,
+        mean,
+        np.where(stand, feet, lift_off),
+        np.where(stand, feet, last_down),
+        feet,
+    )
 
 
 def act(
-    ticks: Ticks, x: Float[ndarray, "nx"], first: Float[ndarray, "nx"], second: Float[ndarray, "nx"],
-    u: Float[ndarray, "nj"], gains: Float[ndarray, "nj n"], part: Scalar,
-) -> Float[ndarray, "2 nj"]:  # fmt: skip
+    ticks: Ticks,
+    x: Float[ndarray, "nx"],
+    first: Float[ndarray, "nx"],
+    second: Float[ndarray, "nx"],
+    u: Float[ndarray, "nj"],
+    gains: Float[ndarray, "nj n"],
+    part: Scalar,
+) -> Float[ndarray, "2 nj"]:
     """(torques, rates) in a part of the way from the first planned state to the second, by the gains of a solve."""
     model, robot = ticks.model, ticks.model.robot
     off = error(model, first, x) - part * error(model, first, second)

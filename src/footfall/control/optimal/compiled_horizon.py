@@ -11,7 +11,7 @@ from numpy import ndarray
 
 from footfall.control.optimal.knot import Goal
 from footfall.errors import InputError
-from footfall.nests import Nest
+from nptrace._types import PyTree
 
 
 def check_finite(goals: Goal) -> None:
@@ -25,8 +25,8 @@ class CompiledHorizon:
     array, one more for the last state."""
 
     goals: Goal
-    _roll: Nest  # compiled: (states after each knot, inputs, cost)
-    _error: Nest  # compiled: the deviation of one state from another, in rows
+    _roll: PyTree  # compiled: (states after each knot, inputs, cost)
+    _error: PyTree  # compiled: the deviation of one state from another, in rows
 
     @property
     def knots(self) -> int:

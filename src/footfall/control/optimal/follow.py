@@ -8,16 +8,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+import nptrace
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.optimal.trajectory import Trajectory
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 
 
-@dataclass(frozen=True)
-class Follow(ControllerBase):
+@dataclass(frozen=True, kw_only=True)
+class Follow(Controller):
     """Knot k at k / rate seconds: u_k + K_k (deviation from x_k) within the limits; without gains open loop.
 
     After the last knot its torques and gains stay.
@@ -34,7 +34,12 @@ class Follow(ControllerBase):
     def of(trajectory: Trajectory, limits: ndarray, damping: float, rate: float, feedback: bool = True) -> Follow:
         gains = trajectory.gains if feedback else np.zeros_like(trajectory.gains)
         return Follow(
-            np.array(trajectory.x), np.array(trajectory.u), gains.reshape(len(gains), -1), limits, damping, rate
+            x=np.array(trajectory.x),
+            u=np.array(trajectory.u),
+            gains=gains.reshape(len(gains), -1),
+            limits=limits,
+            damping=damping,
+            rate=rate,
         )
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
@@ -63,4 +68,4 @@ class Follow(ControllerBase):
 
 
 def _row(table: ndarray, at: float) -> ndarray:
-    return np.stack([numeric.lookup(table, at, float(j)) for j in range(table.shape[1])])
+    return np.stack([nptrace.lookup(table, at, float(j)) for j in range(table.shape[1])])

@@ -17,9 +17,9 @@ from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.posture import standing_state
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.gait.pattern import Gait
-from footfall.gravity import strength
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
+from footfall.spatial.gravity import strength
 
 Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 
@@ -47,7 +47,7 @@ _NEAR = np.linspace(-0.12, 0.12, 5)  # [m], over which the ground under a pair o
 _PITCHED = 0.5  # of the ground's slope between the pairs of legs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prices:
     """What a unit of error costs at one knot [per rad², m², (rad/s)², (m/s)², (N m)²]."""
 
@@ -74,9 +74,9 @@ def yawed_and_pitched(yaw: Float[ndarray, "k"], pitch: Float[ndarray, "k"]) -> F
     return np.stack([c * cp, -s * sp, c * sp, s * cp], axis=1)
 
 
-@dataclass(frozen=True)
-class Steps:
-    """What the goals of a walk follow from at one moment; world axes."""
+@dataclass(frozen=True, kw_only=True)
+class GaitState:
+    """Robot, command and gait at one moment, from which the goals of a walk follow; world axes."""
 
     x: Float[ndarray, "nx"]
     wanted: Float[ndarray, "3"]  # x, y, yaw
@@ -90,7 +90,7 @@ class Steps:
     first: float  # what is left of the first interval [s]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class GaitGoals:
     """Makes goals for a robot."""
 
@@ -108,16 +108,33 @@ class GaitGoals:
 
     @staticmethod
     def of(
-        model: KnotModel, knots: int, knot: float, clearance: float | None, hip_height: float | None, prices: Prices,
+        model: KnotModel,
+        knots: int,
+        knot: float,
+        clearance: float | None,
+        hip_height: float | None,
+        prices: Prices,
         heights: Heights | None = None,
-    ) -> GaitGoals:  # fmt: skip
+    ) -> GaitGoals:
         robot = model.robot
         q, _ = standing_state(robot, hip_height)
         loads = np.stack([-J[3:, 6:].T @ (model.weight * _DOWN) for J in feet_jacobian(robot, q)])
         still = np.asarray(gravity_terms(robot, q, model.gravity)[6:])
         clearance = 0.2 * float(q[2]) if clearance is None else clearance
         hips = foot_positions(robot, q) - q[:3]
-        return GaitGoals(model, knots, knot, clearance, float(q[2]), q[7:], hips, still, loads, prices, heights)
+        return GaitGoals(
+            model=model,
+            knots=knots,
+            knot=knot,
+            clearance=clearance,
+            height=float(q[2]),
+            stand=q[7:],
+            hips=hips,
+            still=still,
+            loads=loads,
+            prices=prices,
+            heights=heights,
+        )
 
     def times(self, first: float) -> tuple[ndarray, ndarray]:
         """(when each knot begins, how long it lasts)."""
@@ -125,7 +142,7 @@ class GaitGoals:
         lasts[0] = first
         return np.concatenate([[0.0], np.cumsum(lasts[:-1])]), lasts
 
-    def __call__(self, gait: Gait, steps: Steps) -> Goal:
+    def __call__(self, gait: Gait, steps: GaitState) -> Goal:
         """The goals of all knots."""
         begins, lasts = self.times(steps.first)
         robot, N, prices = self.model.robot, self.knots, self.prices
@@ -153,10 +170,22 @@ class GaitGoals:
         down[-1], effort[-1], torque[-1] = 0.0, 0.0, 0.0
         least[-1] = floor[-1] - 1.0
         pull[-1] = 0.0
-        return Goal(q, v, weights, torque, effort, feet, pull, down, floor, least, lasts)
+        return Goal(
+            q=q,
+            v=v,
+            weights=weights,
+            torque=torque,
+            effort=effort,
+            feet=feet,
+            pull=pull,
+            down=down,
+            floor=floor,
+            least=least,
+            interval=lasts,
+        )
 
     def _feet(
-        self, gait: Gait, steps: Steps, begins: ndarray, wanted: ndarray, down: ndarray
+        self, gait: Gait, steps: GaitState, begins: ndarray, wanted: ndarray, down: ndarray
     ) -> tuple[ndarray, ndarray, ndarray]:
         """(where feet should be, the ground under them, what they must clear) at every knot."""
         duty, period = gait.duty, gait.period
@@ -189,7 +218,9 @@ class GaitGoals:
         """Height of the ground under feet that stand; where none is known they stand on it."""
         return feet[:, 2] if self.heights is None else self.heights(feet[:, :2])
 
-    def _trunk(self, steps: Steps, places: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]) -> tuple[ndarray, ndarray]:
+    def _trunk(
+        self, steps: GaitState, places: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]
+    ) -> tuple[ndarray, ndarray]:
         """(height, pitch) of the base at places: over the plane, or the ground under the front and the hind legs."""
         if self.heights is None:
             return self.height + steps.plane[2] + places @ steps.plane[:2], np.zeros(len(places))
@@ -200,7 +231,7 @@ class GaitGoals:
         front, hind = z[:, 0].mean(axis=1), z[:, 1].mean(axis=1)
         return self.height + 0.5 * (front + hind), -_PITCHED * np.arctan2(front - hind, 2.0 * half)
 
-    def _footholds(self, steps: Steps, wanted: ndarray, stance: float, lands: Float[ndarray, "k 4"]) -> ndarray:
+    def _footholds(self, steps: GaitState, wanted: ndarray, stance: float, lands: Float[ndarray, "k 4"]) -> ndarray:
         """Where feet that land after so many seconds step to."""
         g = strength(self.model.gravity)
         settles = np.sqrt(self.height / g)

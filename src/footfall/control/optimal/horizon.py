@@ -17,18 +17,18 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.contact.ground import Ground
 from footfall.control.optimal.compiled_horizon import CompiledHorizon
 from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
 from footfall.control.optimal.knot_sweep import swept
-from footfall.control.optimal.sweep import Model, Plan, backward
+from footfall.control.optimal.sweep import BackwardPass, Model, backward
 from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.kinematics.forward import joint_transforms
-from footfall.nests import Nest, Scalar
+from nptrace._types import PyTree, Scalar
 
-Compile = Callable[..., Nest]
+Compile = Callable[..., PyTree]
 
 
 class AimedProblem(RollingProblem, Protocol):
@@ -75,10 +75,10 @@ class HorizonProblem(CompiledHorizon):
         last = np.zeros((1, u.shape[1]))
         after = np.concatenate([x[1:], x[-1:]])
         terms = self._expand(x, np.concatenate([u, last]), self.goals, after)
-        return KnotsModel(terms, self.goals, self.robot.nv, self._sweep, self._Z, self._L)
+        return KnotsModel(terms=terms, goals=self.goals, nv=self.robot.nv, sweep=self._sweep, Z=self._Z, L=self._L)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KnotsModel:
     """Knots to second order: swept by one compiled call where there is one and it has no limit or price to heed."""
 
@@ -89,14 +89,14 @@ class KnotsModel:
     Z: ndarray  # room for the other way
     L: ndarray
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None:
         """As ``sweep.backward``."""
         if self.sweep is None or weight or np.isfinite(low).any() or np.isfinite(high).any():
             return backward(self.assembled, low, high, weight)
         law, fall = self.sweep(self.terms, self.goals.weights, self.goals.interval)
         if not np.isfinite(fall):
             return None
-        return Plan(law[:, :, -1].copy(), law[:, :, :-1].copy(), -float(fall), 0.5 * float(fall))
+        return BackwardPass(law[:, :, -1].copy(), law[:, :, :-1].copy(), -float(fall), 0.5 * float(fall))
 
     @cached_property
     def assembled(self) -> Model:
@@ -127,15 +127,21 @@ def error(model: KnotModel, x_from: Float[ndarray, "nx"], x_to: Float[ndarray, "
 
 
 def rolled(
-    model: KnotModel, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: ndarray,
+    model: KnotModel,
+    start: ndarray,
+    x: ndarray,
+    u: ndarray,
+    changes: ndarray,
+    gains: ndarray,
+    length: ndarray,
     goals: Goal,
-) -> tuple[ndarray, ndarray, Scalar]:  # fmt: skip
+) -> tuple[ndarray, ndarray, Scalar]:
     """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
     most = np.array(model.limits)
 
     def knot(
-        carry: tuple[ndarray, Nest], row: tuple[Nest, ...]
-    ) -> tuple[tuple[ndarray, Nest], tuple[ndarray, ndarray]]:
+        carry: tuple[ndarray, PyTree], row: tuple[PyTree, ...]
+    ) -> tuple[tuple[ndarray, PyTree], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
         asked = planned + length * change + K @ error(model, about, now)
         torque = np.minimum(np.maximum(asked, -most), most)
@@ -144,7 +150,7 @@ def rolled(
         return (after, total + cost(model, now, torque, goal, forces, places)), (after, torque)
 
     running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)
-    (end, total), (states, inputs) = numeric.scan(knot, (start, 0.0), (x, u, changes, gains, running))
+    (end, total), (states, inputs) = nptrace.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     still = np.zeros(model.robot.nj)
     places = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
     forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is said to stand

@@ -19,21 +19,21 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.contact.ground import Plane
 from footfall.contact.points import contact_points, spheres_of
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.dynamics.factor import solution
 from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
-from footfall.gravity import GRAVITY, Gravity, weight_of
 from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_positions, joint_transforms, poses_in_base
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
-from footfall.trace import nested
+from nptrace._types import Scalar
+from nptrace.autodiff import nested
 
 HELD = 60.0  # m of a standing foot's damper, as a part of the robot's mass
 CLOSES = 0.5  # of a gap is closed in an interval
@@ -42,7 +42,7 @@ _NEAR = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}  # w
 _CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of friction the weight, of torque its limit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Goal:
     """What one knot is to do, and what it costs not to; with knots as a first axis, of a whole horizon."""
 
@@ -59,7 +59,7 @@ class Goal:
     interval: Scalar  # [s]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KnotModel:
     """The constants of a knot."""
 
@@ -100,7 +100,7 @@ def interval(
         J = goal.down[k] * held * point.J
         M = M + _product(point.J, J, point.dofs)
         force = force + per * (point.J.T @ (wanted[k] - J @ v))
-    a = numeric.narrow(solution(robot, M, force))
+    a = nptrace.gradient_bottleneck(solution(robot, M, force))
     after = v + dt * a
     forces = [R @ (per * (w - goal.down[k] * held * (p.J @ after))) for k, (p, w) in enumerate(zip(points, wanted))]
     places = lowest_points(robot, X)
@@ -135,22 +135,24 @@ def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
     return price, (past - 1.0) / inside, 1.0 / (inside * inside)
 
 
-def friction_room(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
+def friction_margin(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
     """What is left of each foot's friction, of the weight."""
     return [
         (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + NO_SLIP**2) + NO_SLIP) / model.weight
         for f in forces
-    ]  # fmt: skip
+    ]
 
 
-def _joint_rooms(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray, float]]:
-    """(rooms, where their parabolas begin) of torques and joints, below and above."""
+def _joint_margins(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray, float]]:
+    """(margins, where their parabolas begin) of torques and joints, below and above."""
     q_J = joint_positions(model.robot, x[: model.robot.nq])
     torque, bend = _NEAR["torque"], _NEAR["range"]
     return [
-        (1.0 + u / model.limits, torque), (1.0 - u / model.limits, torque), (q_J - model.low, bend),
+        (1.0 + u / model.limits, torque),
+        (1.0 - u / model.limits, torque),
+        (q_J - model.low, bend),
         (model.high - q_J, bend),
-    ]  # fmt: skip
+    ]
 
 
 def _clearance(goal: Goal, k: int, place: ndarray) -> Scalar:
@@ -163,15 +165,15 @@ def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndar
     away = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])
     strain = u - goal.torque
     total = 0.5 * (np.sum(goal.weights * away * away) + np.sum(goal.effort * strain * strain))
-    rooms = friction_room(model, forces)
+    margins = friction_margin(model, forces)
     for k, place in enumerate(places):
         up, off = 1.0 - goal.down[k], place - goal.feet[k]
         total = total + 0.5 * up * goal.pull[k] * (off @ off)
-        kept = goal.down[k] * barrier(rooms[k], _NEAR["friction"])[0]
+        kept = goal.down[k] * barrier(margins[k], _NEAR["friction"])[0]
         clear = up * barrier(_clearance(goal, k, place), _NEAR["clearance"])[0]
         total = total + model.price * (kept + clear)
-    for room, near in _joint_rooms(model, x, u):
-        total = total + model.price * np.sum(barrier(room, near)[0])
+    for margin, near in _joint_margins(model, x, u):
+        total = total + model.price * np.sum(barrier(margin, near)[0])
     return total
 
 
@@ -193,28 +195,28 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
 
     def moved(deviation: ndarray) -> ndarray:
         q = integrate(robot, x[:nq], deviation[nj : nj + nv], 1.0)
-        at = np.concatenate([numeric.narrow(q[:3]), q[3:], x[nq:] + deviation[nj + nv :]])
+        at = np.concatenate([nptrace.gradient_bottleneck(q[:3]), q[3:], x[nq:] + deviation[nj + nv :]])
         q_after, v_after, forces, places = interval(model, at, u + deviation[:nj], goal)
         off = difference(robot, goal.q, q)[:6]
         shift = difference(robot, x_after[:nq], q_after)[:6]
-        return np.concatenate([shift, v_after, off, np.stack(friction_room(model, forces)), *places])
+        return np.concatenate([shift, v_after, off, np.stack(friction_margin(model, forces)), *places])
 
     J = nested.jacobian(moved, [np.zeros(2 * nv + nj)])
     rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
-    motion, off, rooms, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
+    motion, off, margins, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
     _, _, forces, places = interval(model, x, u, goal)
     by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
     away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
     pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
     slope[by_q] = off[:, by_q].T @ pulled[:6]
-    below, above, bent, straight = (barrier(room, near) for room, near in _joint_rooms(model, x, u))
+    below, above, bent, straight = (barrier(margin, near) for margin, near in _joint_margins(model, x, u))
     slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
     slope[speeds] = pulled[nv:]
     slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
     place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
     stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
     effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
-    room, roots = friction_room(model, forces), []
+    margin, roots = friction_margin(model, forces), []
     for k in range(robot.nf):
         up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
         clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
@@ -222,9 +224,9 @@ def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndar
         pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
         slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
         place = place + leg.T @ (pull[:, None] * leg)
-        kept = barrier(room[k], _NEAR["friction"])
-        slope = slope + model.price * goal.down[k] * kept[1] * rooms[k]
-        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * rooms[k])
+        kept = barrier(margin[k], _NEAR["friction"])
+        slope = slope + model.price * goal.down[k] * kept[1] * margins[k]
+        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * margins[k])
     return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))
 
 

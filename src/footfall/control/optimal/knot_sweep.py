@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.control.optimal.knot import KnotModel, KnotTerms
-from footfall.nests import Nest, Scalar
-from footfall.solve.factor import back_substitute, cholesky, substitute
+from nptrace._types import PyTree, Scalar
+from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 
 def swept(
@@ -30,7 +30,9 @@ def swept(
     rows = terms.motion, terms.slope, terms.place, terms.effort, terms.friction, weights[:, nv:], intervals
     V = _state_cost(terms.place[-1], weights[-1, nv:])
 
-    def knot(carry: tuple[Nest, Nest, Nest], row: tuple[Nest, ...]) -> tuple[tuple[Nest, Nest, Nest], Nest]:
+    def knot(
+        carry: tuple[PyTree, PyTree, PyTree], row: tuple[PyTree, ...]
+    ) -> tuple[tuple[PyTree, PyTree, PyTree], PyTree]:
         V, p, fall = carry
         motion, slope, place, effort, friction, speeds, dt = row
         G = motion.T
@@ -55,7 +57,7 @@ def swept(
         return (V, h[m:] - Y[:, :-1].T @ y, fall + y @ y), -back_substitute(L, Y)
 
     running = tuple(array[:-1] for array in rows)
-    (_, _, fall), law = numeric.scan(knot, (V, terms.slope[-1][m:], 0.0), running, reverse=True)
+    (_, _, fall), law = nptrace.scan(knot, (V, terms.slope[-1][m:], 0.0), running, reverse=True)
     return law, fall
 
 

@@ -3,7 +3,7 @@
 The recursion P <- Q + Aᵀ P A - Aᵀ P B (R + BᵀPB)⁻¹ BᵀPA is taken 2^k steps at a time by doubling (Chu, Fan, Lin and
 Wang 2004): feet that creep on viscous friction have time constants of minutes, millions of steps of the plain one.
 
-A and B are handed in (``simulate.linearize`` makes them, ``simulate.lqr_stand`` makes the controller).
+A and B are handed in (``sim.linearization`` makes them, ``sim.lqr_stand`` makes the controller).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.stand_gains import stand_gains
+from footfall.draw.notebook import Summarised
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
-from footfall.gravity import GRAVITY, Gravity
-from footfall.notebook import Summarised
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
 
 _DOUBLINGS = 60
@@ -88,7 +88,7 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 
 
 # -- standing ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StandWeights:
     """What a unit of error costs; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
 
@@ -121,8 +121,8 @@ def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd
     return basis[:, 3:]
 
 
-@dataclass(frozen=True, repr=False)
-class LqrStand(Summarised, ControllerBase):
+@dataclass(frozen=True, repr=False, kw_only=True)
+class LqrStand(Summarised, Controller):
     """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
 
     Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
@@ -144,13 +144,20 @@ class LqrStand(Summarised, ControllerBase):
 
     @staticmethod
     def designed(
-        robot: Robot, A: Float[ndarray, "nd nd"], B: Float[ndarray, "nd nj"], q: Float[ndarray, "nq"],
-        command: JointCommand, rate: float = 1000.0, weights: StandWeights | None = None,
+        robot: Robot,
+        A: Float[ndarray, "nd nd"],
+        B: Float[ndarray, "nd nj"],
+        q: Float[ndarray, "nq"],
+        command: JointCommand,
+        rate: float = 1000.0,
+        weights: StandWeights | None = None,
         gravity: Gravity = GRAVITY,
-    ) -> LqrStand:  # fmt: skip
+    ) -> LqrStand:
         """From the step under ``command``, linearised by torque where the robot stands at rest, over one period."""
         N, found = felt_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
-        return LqrStand(np.array(q), np.array(command.torque), found.K @ N.T, command.kp, command.kd, rate)
+        return LqrStand(
+            q=np.array(q), torque=np.array(command.torque), gain=found.K @ N.T, kp=command.kp, kd=command.kd, rate=rate
+        )
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         if np.shape(self.gain) != (robot.nj, 2 * robot.nv) or np.shape(self.q) != (robot.nq,):
@@ -173,9 +180,13 @@ class LqrStand(Summarised, ControllerBase):
 
 
 def stand_regulator(
-    robot: Robot, A: Float[ndarray, "nd nd"], B: Float[ndarray, "nd nj"], q: Float[ndarray, "nq"],
-    weights: StandWeights | None = None, gravity: Gravity = GRAVITY,
-) -> Regulator:  # fmt: skip
+    robot: Robot,
+    A: Float[ndarray, "nd nd"],
+    B: Float[ndarray, "nd nj"],
+    q: Float[ndarray, "nq"],
+    weights: StandWeights | None = None,
+    gravity: Gravity = GRAVITY,
+) -> Regulator:
     """The regulator in the coordinates of ``felt_directions``."""
     weights = weights or StandWeights()
     N, nv = felt_directions(robot, q), robot.nv

@@ -15,16 +15,16 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
-from footfall.checks import checked_number, is_number
-from footfall.contact.ground import Ground
-from footfall.control.interface import Command, ControllerBase, JointCommand, Sensed, check_command
+import nptrace
+from footfall.checks import checked_number, whole_number
+from footfall.contact.ground import Ground, as_ground
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
 from footfall.control.locomotion.legged_plan import LIMITS
-from footfall.control.locomotion.speed_limit import Legs
+from footfall.control.locomotion.speed_limit import LegLimits
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points, read_between
-from footfall.control.optimal.gait_goals import GaitGoals, Heights, Prices, Steps, window
+from footfall.control.optimal.gait_goals import GaitGoals, GaitState, Heights, Prices, window
 from footfall.control.optimal.horizon import AimedProblem, FindingHorizon, HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
 from footfall.control.optimal.trajectory import Trajectory, improved
@@ -32,10 +32,10 @@ from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
-from footfall.gravity import GRAVITY, Gravity
-from footfall.nests import Nest, Scalar
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace._types import PyTree, Scalar
 
 _FOLLOWED = ("velocity", "wanted", "going", "phase", "mean", "lift_off", "last_down", "feet")  # of the memory
 _HIGH, _STEPS_DOWN = 3.0, 40  # [m] from which the ground is sought, and in how many steps down
@@ -46,8 +46,8 @@ SCHEDULED, IMPLICIT = CONTACTS = ("scheduled", "implicit")
 _BENT = 3.0  # [rad]: joints without limits go this far from the stand
 
 
-@dataclass(eq=False)
-class Nmpc(ControllerBase):
+@dataclass(eq=False, kw_only=True)
+class Nmpc(Controller):
     """A quadruped that follows a velocity command, by optimal control of its whole model.
 
     ``log`` lists commands that were clipped and solves that began anew, with their times.
@@ -68,8 +68,7 @@ class Nmpc(ControllerBase):
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
     contact: str = SCHEDULED  # feet stand when the gait says; or implicit: when the simulator's own step has them touch
 
-    traceable = False
-    follows_command = True
+    info = ControllerInfo(traceable=False, follows_command=True)
 
     def __post_init__(self) -> None:
         for key in ("rate", "solve_rate", "knot", "friction", "barrier"):
@@ -79,16 +78,16 @@ class Nmpc(ControllerBase):
         for key in ("clearance", "hip_height", "joint_kd"):
             if (value := getattr(self, key)) is not None or key == "joint_kd":
                 checked_number(value, f"{key} of nmpc", 0.0, above=key != "joint_kd")
-        if not is_number(self.knots) or int(self.knots) != self.knots or not 2 <= self.knots <= _MOST_KNOTS:
-            raise InputError(f"the knots of nmpc must be a whole number from 2 to {_MOST_KNOTS}, got {self.knots!r}")
-        self.knots = int(self.knots)
+        self.knots = whole_number(self.knots, "the knots of nmpc", 2, _MOST_KNOTS)
         for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
             if not isinstance(value := getattr(self, key), kind):
                 raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
         if self.contact not in CONTACTS:
             raise unknown("contact of nmpc", self.contact, CONTACTS)
-        if not isinstance(self.ground, Ground | None):
-            raise InputError(f"ground of nmpc must be a Ground, got {self.ground!r}")
+        if isinstance(self.ground, str):
+            raise InputError(f"ground of nmpc must be a Ground, such as contact.Plane(), got {self.ground!r}")
+        if self.ground is not None:
+            self.ground = as_ground(self.ground)
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
             raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
         self.log: list[tuple[float, str]] = []
@@ -96,7 +95,7 @@ class Nmpc(ControllerBase):
         self.goals: GaitGoals
         self.problem: AimedProblem | None = None
         self._finding: FindingHorizon | None = None
-        self._legs: tuple[Robot, Legs] | None = None  # a robot, and what its legs are capable of
+        self._legs: tuple[Robot, LegLimits] | None = None  # a robot, and what its legs are capable of
         self._told: Command | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -104,7 +103,7 @@ class Nmpc(ControllerBase):
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
         if self._legs is None or self._legs[0] is not robot:  # it is asked at every tick
-            self._legs = robot, Legs.of(robot, standing_joints(robot, self.hip_height))
+            self._legs = robot, LegLimits.of(robot, standing_joints(robot, self.hip_height))
         forward = float(self._legs[1].fastest(self.gait.duty, self.gait.period))
         return {"forward": forward, "sideways": LIMITS.sideways, "turn": LIMITS.turn}
 
@@ -125,30 +124,58 @@ class Nmpc(ControllerBase):
         x, N = np.concatenate([q, v]), self.knots
         feet = lowest_points(robot, q)
         return {
-            "tick": np.zeros(()), "phase": np.zeros(()), "going": np.zeros(()), "wanted": np.zeros(3),
-            "velocity": np.zeros(3), "mean": np.zeros(2), "lift_off": feet, "last_down": feet, "into": np.zeros(()),
-            "since": np.zeros(()), "feet": feet, "x": np.tile(x, (N + 1, 1)), "u": np.zeros((N, robot.nj)),
-            "gains": np.zeros((N, robot.nj, 2 * robot.nv)), "solved": np.zeros(()),
-        }  # fmt: skip
+            "tick": np.zeros(()),
+            "phase": np.zeros(()),
+            "going": np.zeros(()),
+            "wanted": np.zeros(3),
+            "velocity": np.zeros(3),
+            "mean": np.zeros(2),
+            "lift_off": feet,
+            "last_down": feet,
+            "into": np.zeros(()),
+            "since": np.zeros(()),
+            "feet": feet,
+            "x": np.tile(x, (N + 1, 1)),
+            "u": np.zeros((N, robot.nj)),
+            "gains": np.zeros((N, robot.nj, 2 * robot.nv)),
+            "solved": np.zeros(()),
+        }
 
-    def take_step(self, horizon: FindingHorizon) -> None:
+    def set_horizon(self, horizon: FindingHorizon) -> None:
         """Be handed what makes a horizon of the simulator's own steps."""
         self._finding = horizon
 
-    def prepare(self, robot: Robot, compile: Callable[..., Nest], gravity: Gravity = GRAVITY) -> None:
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
         """Compile the horizon; called by the simulation, which has the compiler."""
         stand = standing_joints(robot, self.hip_height)
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
         low = np.maximum([joint.lower for joint in joints], stand - _BENT)
         high = np.minimum([joint.upper for joint in joints], stand + _BENT)
-        model = KnotModel(robot, torque_bounds(robot), low, high, self.friction, self.barrier, gravity)
+        model = KnotModel(
+            robot=robot,
+            limits=torque_bounds(robot),
+            low=low,
+            high=high,
+            friction=self.friction,
+            price=self.barrier,
+            gravity=gravity,
+        )
         heights = None if self.ground is None else _heights(self.ground, compile)
         self.goals = GaitGoals.of(model, self.knots, self.knot, self.clearance, self.hip_height, self.prices, heights)
         q, v = standing_state(robot, self.hip_height)
         x, feet = np.concatenate([q, v]), lowest_points(robot, q)
-        still = Steps(
-            x, np.zeros(3), np.zeros(3), np.zeros(2), np.zeros(4), False, feet, feet, np.zeros(3), self.knot
-        )  # fmt: skip
+        still = GaitState(
+            x=x,
+            wanted=np.zeros(3),
+            velocity=np.zeros(3),
+            mean=np.zeros(2),
+            cycle=np.zeros(4),
+            going=False,
+            feet=feet,
+            lift_off=feet,
+            plane=np.zeros(3),
+            first=self.knot,
+        )
         self.problem = self._horizon(model, self.goals(self.gait, still), compile)
         ticks = Ticks(model, self.gait, self.rate)
         none, three = np.zeros(()), np.zeros(3)
@@ -158,7 +185,7 @@ class Nmpc(ControllerBase):
         self._act = compile(act, ticks, x, x, x, np.zeros(robot.nj), gains, none, verify=False)
         self._gains = stand_gains(robot, gravity)
 
-    def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., Nest]) -> AimedProblem:
+    def _horizon(self, model: KnotModel, goals: Goal, compile: Callable[..., PyTree]) -> AimedProblem:
         if self.contact == SCHEDULED:
             return HorizonProblem(model, goals, compile)
         if self._finding is None:
@@ -223,10 +250,18 @@ class Nmpc(ControllerBase):
             states, u, gains = (np.concatenate([rows[1:], rows[-1:]]) for rows in (states, u, gains))
         plane, _ = ground_slope(memory["last_down"])
         cycle = float(memory["phase"]) - np.array(self.gait.delays)
-        steps = Steps(
-            x, memory["wanted"], memory["velocity"], memory["mean"], cycle, bool(memory["going"] > 0.5),
-            memory["feet"], memory["lift_off"], plane, self.knot - into,
-        )  # fmt: skip
+        steps = GaitState(
+            x=x,
+            wanted=memory["wanted"],
+            velocity=memory["velocity"],
+            mean=memory["mean"],
+            cycle=cycle,
+            going=bool(memory["going"] > 0.5),
+            feet=memory["feet"],
+            lift_off=memory["lift_off"],
+            plane=plane,
+            first=self.knot - into,
+        )
         goals = self.goals(self.gait, steps)
         if self.plan is not None:
             goals = window(self.plan, round((t - into) / self.knot), self.knots, self.knot - into, self.prices.last)
@@ -239,11 +274,16 @@ class Nmpc(ControllerBase):
             self._say(t, "solve", f"nmpc begins anew: {wrong}")
             return {**memory, "into": np.zeros(()), "since": np.zeros(()), "solved": np.zeros(())}
         return {
-            **memory, "x": found.x, "u": found.u, "gains": found.gains, "into": np.array(into),
-            "since": np.zeros(()), "solved": np.ones(()),
-        }  # fmt: skip
+            **memory,
+            "x": found.x,
+            "u": found.u,
+            "gains": found.gains,
+            "into": np.array(into),
+            "since": np.zeros(()),
+            "solved": np.ones(()),
+        }
 
-    def _begun(self, x: ndarray, goals: Nest) -> Trajectory:
+    def _begun(self, x: ndarray, goals: PyTree) -> Trajectory:
         """A trajectory from nothing but the goals."""
         assert self.problem is not None
         u, nj = goals.torque[:-1], goals.torque.shape[1]
@@ -266,7 +306,7 @@ class Nmpc(ControllerBase):
         (self._wrong.add if wrong else self._wrong.discard)(key)
 
 
-def _heights(ground: Ground, compile: Callable[..., Nest]) -> Heights:
+def _heights(ground: Ground, compile: Callable[..., PyTree]) -> Heights:
     """Of a ground at many places, as one compiled call."""
     found = compile(height_under, ground, np.zeros(2), target="batch", verify=False)
     return lambda places: found(np.ascontiguousarray(places))
@@ -278,4 +318,4 @@ def height_under(ground: Ground, place: Float[ndarray, "2"]) -> Scalar:
     def lower(_: Scalar, z: Scalar) -> Scalar:
         return z - ground.distance(np.stack([place[0], place[1], z]))
 
-    return numeric.repeat(_STEPS_DOWN, lower, np.zeros(()) + _HIGH)
+    return nptrace.repeat(_STEPS_DOWN, lower, np.zeros(()) + _HIGH)

@@ -44,7 +44,7 @@ class Model:
         V[:n, :n], V[:n, n], V[n, :n] = xx[-1], x[-1], x[-1]
         return Model(Z, L, V)
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None:
         """As ``backward``."""
         return backward(self, low, high, weight)
 
@@ -52,12 +52,12 @@ class Model:
 class QuadraticModel(Protocol):
     """A horizon to second order that can be swept backwards."""
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None: ...
+    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None: ...
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Changes of the inputs and gains, and what they promise."""
+class BackwardPass:
+    """Feedforward changes of the inputs, feedback gains, and the change of cost that they promise."""
 
     changes: Float[ndarray, "N m"]
     gains: Float[ndarray, "N m n"]
@@ -69,7 +69,9 @@ class Plan:
         return -length * (self.slope + length * self.curve)
 
 
-def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> Plan | None:
+def backward(
+    model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
+) -> BackwardPass | None:
     """The plan that the model makes within limits of the changes, or None where a knot has no minimum.
 
     weight: a price on how far the next state moves.
@@ -98,7 +100,7 @@ def backward(model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m
         curve += 0.5 * float(change @ H_uu @ change)
         half = K.T @ (0.5 * (H_uu @ K) + H_u)
         V = H[m:, m:] + half + half.T
-    return Plan(law[:, :, -1].copy(), law[:, :, :-1].copy(), slope, curve)
+    return BackwardPass(law[:, :, -1].copy(), law[:, :, :-1].copy(), slope, curve)
 
 
 def _priced(

@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.control.optimal.sweep import Model, Plan, QuadraticModel
+from footfall.control.optimal.sweep import BackwardPass, Model, QuadraticModel
 from footfall.errors import FootfallError, InputError
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
@@ -198,7 +198,7 @@ def improved(
     return found
 
 
-def _plan(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> Plan:
+def _plan(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> BackwardPass:
     """With no more regularisation than it needs."""
     low, high = problem.low - u, problem.high - u
     while (plan := model.plan(low, high, weight)) is None:
@@ -217,7 +217,7 @@ def _followed(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajec
     return Trajectory(x, done, about.gains, [cost])
 
 
-def _forward(problem: RollingProblem, last: Trajectory, plan: Plan) -> tuple[float, ndarray, ndarray] | None:
+def _forward(problem: RollingProblem, last: Trajectory, plan: BackwardPass) -> tuple[float, ndarray, ndarray] | None:
     """(fall of the cost, states, inputs) for the longest step that keeps its promise; nearly always the first does."""
     for length in STEP_LENGTHS:
         with np.errstate(all="ignore"):

@@ -13,13 +13,21 @@ from collections.abc import Mapping
 from cyclonedds.idl import annotations as annotate
 from cyclonedds.idl import make_idl_struct, types
 
-from footfall.nests import Foreign
+from nptrace._types import Foreign
 
 _PLAIN = {
-    "uint8": types.byte, "int8": types.int8, "uint16": types.uint16, "int16": types.int16, "uint32": types.uint32,
-    "int32": types.int32, "int64": types.int64, "float32": types.float32, "float64": types.float64, "bool": bool,
+    "uint8": types.byte,
+    "int8": types.int8,
+    "uint16": types.uint16,
+    "int16": types.int16,
+    "uint32": types.uint32,
+    "int32": types.int32,
+    "int64": types.int64,
+    "float32": types.float32,
+    "float64": types.float64,
+    "bool": bool,
     "string": str,
-}  # fmt: skip
+}
 _FIELD = re.compile(r"([\w/]+)(\[(\d*)\])? (\w+)")
 _array: Foreign = types.array
 _sequence: Foreign = types.sequence

@@ -17,7 +17,7 @@ from cyclonedds.topic import Topic
 from cyclonedds.util import duration
 
 from footfall.errors import FootfallError, InputError
-from footfall.nests import Foreign
+from nptrace._types import Foreign
 
 LOOPBACK = "lo"
 ANNOUNCE = "0.2s"  # between announcements of a participant

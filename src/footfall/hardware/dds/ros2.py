@@ -13,8 +13,8 @@ from footfall.hardware import ros2_messages as ros
 from footfall.hardware.connection import RobotState
 from footfall.hardware.dds.definitions import declared
 from footfall.hardware.dds.domain import Participant
-from footfall.nests import Foreign
 from footfall.robot.model.description import Robot
+from nptrace._types import Foreign
 
 
 def _raw(kind: Foreign) -> Foreign:

@@ -12,29 +12,41 @@ import numpy as np
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.gravity import weight_of
-from footfall.hardware.extras import need
+from footfall._io.whole_file import whole_file
+from footfall.errors import need_extra
 from footfall.kinematics.forward import foot_positions, joint_transforms, poses_in_base
-from footfall.nests import Foreign
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import from_rotation, to_rotation
-from footfall.whole_file import whole_file
+from nptrace._types import Foreign
 
 WORLD, BASE = "world", "base"
 _ARROW = 0.4  # [m] of an arrow as long as the robot's weight is strong
 _LEVELS = {"fell": "Error", "diverged": "Error", "error": "Error", "warning": "Warning", "controller": "Warning"}
 _VECTOR = {"type": "object", "properties": {axis: {"type": "number"} for axis in "xyz"}}
-_IMU = {"type": "object", "title": "footfall.Imu",
-        "properties": {"angular_velocity": _VECTOR, "linear_acceleration": _VECTOR}}  # fmt: skip
+_IMU = {
+    "type": "object",
+    "title": "footfall.Imu",
+    "properties": {"angular_velocity": _VECTOR, "linear_acceleration": _VECTOR},
+}
 _LIST = {"type": "array", "items": {"type": "number"}}
-_PLOTS = {"type": "object", "title": "footfall.Plots",
-          "properties": {"position": _LIST, "velocity": _LIST, "torque": _LIST, "height": {"type": "number"},
-                         "speed": _LIST, "load": _LIST}}  # fmt: skip
+_PLOTS = {
+    "type": "object",
+    "title": "footfall.Plots",
+    "properties": {
+        "position": _LIST,
+        "velocity": _LIST,
+        "torque": _LIST,
+        "height": {"type": "number"},
+        "speed": _LIST,
+        "load": _LIST,
+    },
+}
 
 
-class Stage:
+class FoxgloveChannels:
     """A robot's channels in one context of foxglove-sdk, whatever listens to it: a file, or viewers."""
 
     def __init__(self, robot: Robot, context: Foreign) -> None:
@@ -88,19 +100,26 @@ class Stage:
         own += [(BASE, name, places[k], from_rotation(turns[k])) for k, name in enumerate(self._names) if k]
         transforms = [
             self._messages.FrameTransform(
-                timestamp=stamp, parent_frame_id=parent, child_frame_id=child, translation=self._vector(place),
+                timestamp=stamp,
+                parent_frame_id=parent,
+                child_frame_id=child,
+                translation=self._vector(place),
                 rotation=self._turn(turn),
             )
             for parent, child, place, turn in own
-        ]  # fmt: skip
+        ]
         self._frames.log(self._messages.FrameTransforms(transforms=transforms), log_time=frame.stamp)
         pose = self._placed(frame.q[:3], frame.q[3:7])
         message = self._messages.PoseInFrame(timestamp=stamp, frame_id=WORLD, pose=pose)
         self._pose.log(message, log_time=frame.stamp)
         odometry = self._messages.Odometry(
-            timestamp=stamp, frame_id=WORLD, body_frame_id=BASE, pose=pose, linear_velocity=self._vector(frame.v[3:6]),
+            timestamp=stamp,
+            frame_id=WORLD,
+            body_frame_id=BASE,
+            pose=pose,
+            linear_velocity=self._vector(frame.v[3:6]),
             angular_velocity=self._vector(frame.v[:3]),
-        )  # fmt: skip
+        )
         self._odometry.log(odometry, log_time=frame.stamp)
 
     def _show_scene(self, frame: Frame, stamp: Foreign, places: ndarray, feet: ndarray) -> None:
@@ -110,10 +129,14 @@ class Stage:
         for k, body in enumerate(tree.feet):
             chain = [np.zeros(3), *(places[i] for i in tree.support[body] if i), feet[k]]
             points = [m.Point3(x=float(p[0]), y=float(p[1]), z=float(p[2])) for p in chain]
-            lines.append(m.LinePrimitive(
-                type=m.LinePrimitiveLineType.LineStrip, thickness=0.02, points=points,
-                color=m.Color(r=0.25, g=0.35, b=0.55, a=1.0),
-            ))  # fmt: skip
+            lines.append(
+                m.LinePrimitive(
+                    type=m.LinePrimitiveLineType.LineStrip,
+                    thickness=0.02,
+                    points=points,
+                    color=m.Color(r=0.25, g=0.35, b=0.55, a=1.0),
+                )
+            )
         robot = m.SceneEntity(timestamp=stamp, frame_id=BASE, id="robot", lines=lines)
         arrows = [self._arrow(place, force) for place, force in zip(self._in_world(frame, feet), frame.force)]
         forces = m.SceneEntity(
@@ -133,9 +156,13 @@ class Stage:
         half = half / np.linalg.norm(half) if np.linalg.norm(half) > 1e-6 else np.array([0.0, 0.0, 0.0, 1.0])
         length = _ARROW * size / self._weight
         return m.ArrowPrimitive(
-            pose=self._placed(place, half), shaft_length=0.8 * length, shaft_diameter=0.01, head_length=0.2 * length,
-            head_diameter=0.025, color=m.Color(r=0.85, g=0.3, b=0.2, a=1.0),
-        )  # fmt: skip
+            pose=self._placed(place, half),
+            shaft_length=0.8 * length,
+            shaft_diameter=0.01,
+            head_length=0.2 * length,
+            head_diameter=0.025,
+            color=m.Color(r=0.85, g=0.3, b=0.2, a=1.0),
+        )
 
     def _show_numbers(self, frame: Frame, stamp: Foreign) -> None:
         m = self._messages
@@ -148,9 +175,13 @@ class Stage:
         axes = {key: dict(zip("xyz", np.asarray(value).tolist())) for key, value in imu.items()}
         self._imu.log(axes, log_time=frame.stamp)
         plots = {
-            "position": frame.q[7:].tolist(), "velocity": frame.v[6:].tolist(), "torque": frame.torque.tolist(),
-            "height": float(frame.q[2]), "speed": frame.v[3:6].tolist(), "load": frame.force[:, 2].tolist(),
-        }  # fmt: skip
+            "position": frame.q[7:].tolist(),
+            "velocity": frame.v[6:].tolist(),
+            "torque": frame.torque.tolist(),
+            "height": float(frame.q[2]),
+            "speed": frame.v[3:6].tolist(),
+            "load": frame.force[:, 2].tolist(),
+        }
         self._plots.log(plots, log_time=frame.stamp)
 
 
@@ -164,14 +195,14 @@ def _places(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     """Write an MCAP file, all of it or nothing; how many frames it has."""
-    need("foxglove", "foxglove", "a file for Foxglove")
+    need_extra("foxglove", "foxglove", "a file for Foxglove")
     import foxglove
 
     count = 0
     with whole_file(path) as passing:
         context = foxglove.Context()
         with foxglove.open_mcap(passing, context=context, allow_overwrite=True):
-            stage = Stage(recording.robot, context)
+            stage = FoxgloveChannels(recording.robot, context)
             for frame in frames(recording, rate):
                 stage.show(frame)
                 count += 1
@@ -180,4 +211,4 @@ def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     return count
 
 
-__all__ = ["Stage", "write"]
+__all__ = ["FoxgloveChannels", "write"]

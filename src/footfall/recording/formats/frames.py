@@ -11,12 +11,12 @@ from numpy import ndarray
 
 from footfall.checks import checked_number
 from footfall.errors import InputError
-from footfall.gravity import GRAVITY
 from footfall.recording.recording import Recording
+from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import to_rotation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Frame:
     """One moment of a robot. IMU in base axes."""
 
@@ -44,7 +44,15 @@ def frames(recording: Recording, rate: float | None = None) -> Iterator[Frame]:
     torque = columns.get("torque", np.zeros((len(time), robot.nj)))
     force = columns.get("force", np.zeros((len(time), robot.nf, 3)))
     for k in _rows(time, rate):
-        yield Frame(round(float(time[k]) * 1e9), q[k], v[k], torque[k], gyro[k], pull[k], force[k])
+        yield Frame(
+            stamp=round(float(time[k]) * 1e9),
+            q=q[k],
+            v=v[k],
+            torque=torque[k],
+            gyro=gyro[k],
+            acceleration=pull[k],
+            force=force[k],
+        )
 
 
 def count(recording: Recording, rate: float | None) -> int:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import InputError
-from footfall.hardware.extras import need
-from footfall.nests import Json
+from footfall.errors import InputError, need_extra
 from footfall.recording.formats.frames import frames
 from footfall.recording.recording import Recording
+from nptrace._types import Json
 
 if TYPE_CHECKING:
     from pyarrow import Table
@@ -29,8 +28,8 @@ _FIRST = "chunk-000/file-000.parquet"
 
 def write(recordings: Recording | list[Recording], folder: Path, rate: float = 50.0, task: str = "walk") -> int:
     """Write a folder of one episode a recording, all of one robot; how many frames it has."""
-    need("pyarrow", "lerobot", "a LeRobot dataset")
-    need("pandas", "lerobot", "a LeRobot dataset")
+    need_extra("pyarrow", "lerobot", "a LeRobot dataset")
+    need_extra("pandas", "lerobot", "a LeRobot dataset")
     import pandas
 
     recordings = [recordings] if isinstance(recordings, Recording) else recordings
@@ -47,16 +46,32 @@ def write(recordings: Recording | list[Recording], folder: Path, rate: float = 5
         length = len(columns["action"])
         count = np.arange(length)
         numbered = {
-            **columns, "timestamp": (count / rate).astype(np.float32), "frame_index": count,
-            "episode_index": np.full(length, index), "index": start + count, "task_index": np.zeros(length, int),
-        }  # fmt: skip
+            **columns,
+            "timestamp": (count / rate).astype(np.float32),
+            "frame_index": count,
+            "episode_index": np.full(length, index),
+            "index": start + count,
+            "task_index": np.zeros(length, int),
+        }
         data.append(numbered)
-        episodes.append({
-            "episode_index": index, "tasks": [task], "length": length, "data/chunk_index": 0, "data/file_index": 0,
-            "dataset_from_index": start, "dataset_to_index": start + length, "meta/episodes/chunk_index": 0,
-            "meta/episodes/file_index": 0,
-            **{f"stats/{key}/{name}": value for key, part in _stats(numbered).items() for name, value in part.items()},
-        })  # fmt: skip
+        episodes.append(
+            {
+                "episode_index": index,
+                "tasks": [task],
+                "length": length,
+                "data/chunk_index": 0,
+                "data/file_index": 0,
+                "dataset_from_index": start,
+                "dataset_to_index": start + length,
+                "meta/episodes/chunk_index": 0,
+                "meta/episodes/file_index": 0,
+                **{
+                    f"stats/{key}/{name}": value
+                    for key, part in _stats(numbered).items()
+                    for name, value in part.items()
+                },
+            }
+        )
         start += length
     whole = {key: np.concatenate([part[key] for part in data]) for key in data[0]}
     for place in ("data/chunk-000", "meta/episodes/chunk-000"):
@@ -77,7 +92,9 @@ def _episode(recording: Recording, rate: float) -> dict[str, ndarray]:
     rows = np.unique(np.searchsorted(recording.time, np.array([f.stamp for f in taken]) * 1e-9 - 1e-9))
     state = [np.concatenate([f.q[7:], f.v[6:], f.q[3:7], f.gyro, f.acceleration, f.force[:, 2]]) for f in taken]
     if "command_position" not in recording:
-        raise InputError("the recording has no column 'command_position': a dataset needs what the joints were asked")
+        raise InputError(
+            "the recording has no column 'command_position': a dataset needs the commanded joint positions"
+        )
     columns = {"observation.state": np.array(state), "action": recording["command_position"][rows]}
     if "command_torque" in recording:
         columns["action.torque"] = recording["command_torque"][rows]
@@ -97,9 +114,12 @@ def _stats(columns: dict[str, ndarray]) -> dict[str, dict[str, Json]]:
     for key, value in columns.items():
         flat = value.reshape(len(value), -1).astype(float)
         found[key] = {
-            "min": flat.min(axis=0).tolist(), "max": flat.max(axis=0).tolist(), "mean": flat.mean(axis=0).tolist(),
-            "std": flat.std(axis=0).tolist(), "count": [len(value)],
-        }  # fmt: skip
+            "min": flat.min(axis=0).tolist(),
+            "max": flat.max(axis=0).tolist(),
+            "mean": flat.mean(axis=0).tolist(),
+            "std": flat.std(axis=0).tolist(),
+            "count": [len(value)],
+        }
     return found
 
 
@@ -117,10 +137,20 @@ def _info(
         for key, value in columns.items()
     }
     return {
-        "codebase_version": VERSION, "robot_type": robot, "total_episodes": episodes, "total_frames": total,
-        "total_tasks": 1, "chunks_size": 1000, "data_files_size_in_mb": 100, "video_files_size_in_mb": 200, "fps": fps,
-        "splits": {"train": f"0:{episodes}"}, "data_path": _DATA, "video_path": None, "features": features,
-    }  # fmt: skip
+        "codebase_version": VERSION,
+        "robot_type": robot,
+        "total_episodes": episodes,
+        "total_frames": total,
+        "total_tasks": 1,
+        "chunks_size": 1000,
+        "data_files_size_in_mb": 100,
+        "video_files_size_in_mb": 200,
+        "fps": fps,
+        "splits": {"train": f"0:{episodes}"},
+        "data_path": _DATA,
+        "video_path": None,
+        "features": features,
+    }
 
 
 __all__ = ["VERSION", "write"]

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
+from footfall._io.whole_file import whole_file
 from footfall.hardware import ros2_messages as ros
 from footfall.recording import mcap_file
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.mcap_file import McapWriter
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.whole_file import whole_file
 
 _CHUNK = 256  # frames
 _LEVELS = {"fell": 40, "diverged": 40, "error": 40, "warning": 30, "controller": 30}
@@ -32,18 +32,18 @@ def topics(robot: Robot) -> dict[str, tuple[str, Makes]]:
     names = robot.joint_names
     found: dict[str, tuple[str, Makes]] = {
         "/joint_states": (
-            "sensor_msgs/JointState", lambda f: ros.joint_state(f.stamp, names, f.q[7:], f.v[6:], f.torque)
+            "sensor_msgs/JointState",
+            lambda f: ros.joint_state(f.stamp, names, f.q[7:], f.v[6:], f.torque),
         ),
         "/imu": ("sensor_msgs/Imu", lambda f: ros.imu(f.stamp, f.q[3:7], f.gyro, f.acceleration)),
         "/odom": ("nav_msgs/Odometry", lambda f: ros.odometry(f.stamp, f.q, f.v)),
-        "/tf": (
-            "tf2_msgs/TFMessage", lambda f: ros.transforms(f.stamp, [(ros.WORLD, ros.BASE, f.q[:3], f.q[3:7])])
-        ),
-    }  # fmt: skip
+        "/tf": ("tf2_msgs/TFMessage", lambda f: ros.transforms(f.stamp, [(ros.WORLD, ros.BASE, f.q[:3], f.q[3:7])])),
+    }
     for k, foot in enumerate(robot.foot_names):
         found[f"/foot/{foot}"] = (
-            "geometry_msgs/WrenchStamped", lambda f, k=k: ros.wrench(f.stamp, ros.WORLD, f.force[k])  # type: ignore[misc]
-        )  # fmt: skip
+            "geometry_msgs/WrenchStamped",
+            lambda f, k=k: ros.wrench(f.stamp, ros.WORLD, f.force[k]),  # type: ignore[misc]
+        )
     return found
 
 

@@ -10,22 +10,22 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import ModelError
-from footfall.nests import Given
 from footfall.robot.files.guard import MOST_DEPTH, MOST_LINKS
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
 
 
 def stand_of(poses: Mapping[str, Given]) -> str | None:
-    """The name of the pose that is the stand, if there is one."""
+    """Return the name of the pose that is the stand, if there is one."""
     by_name = {name.lower(): name for name in reversed(list(poses))}
     return next((by_name[word] for word in STANDS if word in by_name), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shape:
     """A collision (or, failing that, visual) shape on a link; ``size`` as the file gives it, ``mesh`` for meshes."""
 
@@ -39,7 +39,7 @@ class Shape:
     called: tuple[str, ...] = ()  # what else the file calls it: its mesh, its default class
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Draft:
     """Links, joints and shapes in the order of the file."""
 
@@ -86,7 +86,7 @@ class Draft:
         return children
 
     def placements(self, at: dict[str, float] | None = None) -> dict[str, Transform]:
-        """Every link's pose in the root link's frame, with the joints at given positions, or all at zero."""
+        """Return every link's pose in the root link's frame, with the joints at given positions, or all at zero."""
         children, root = self.children(), self.root()
         placed = {root: Transform.identity()}
         waiting = [root]
@@ -99,6 +99,6 @@ class Draft:
 
 
 def tensor_about_com(m: float, h: ndarray, second: ndarray) -> ndarray:
-    """The tensor about the centre of mass from (m, h, I) about the frame's origin."""
+    """Return the tensor about the centre of mass from (m, h, I) about the frame's origin."""
     com = h / m
     return second - m * ((com @ com) * np.eye(3) - np.outer(com, com))

@@ -18,18 +18,18 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
-from footfall.gravity import GRAVITY
-from footfall.nests import Given
 from footfall.robot.files.draft import tensor_about_com
-from footfall.robot.files.foot_shapes import POINT
+from footfall.robot.files.feet import POINT
 from footfall.robot.files.urdf import UNLIMITED
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Foot, Joint, Link
 from footfall.robot.model.tree import Body
+from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 FORMATS = {"urdf": ".urdf", "mjcf": ".xml"}
 _FLAT = 1e-12  # how far rounding may put a flat body beyond the triangle inequality, relative
@@ -37,7 +37,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_urdf(robot: Robot) -> str:
-    """The robot as URDF. What URDF cannot say (armature, springs, poses, a fixed base) is noted in a comment."""
+    """Return the robot as URDF. What URDF cannot say (armature, springs, poses, a fixed base) is noted in a comment."""
     root = ET.Element("robot", name=robot.name)
     _comment(root, _lost_in_urdf(robot))
     for link in robot.links:
@@ -157,8 +157,11 @@ def to_mjcf(
     touch.set("mass", "0")
     world = ET.SubElement(root, "worldbody")
     if ground:
-        ET.SubElement(world, "geom", {"name": "ground", "type": "plane", "size": "0 0 1", "class": "touch",
-                                      "contype": "0", "conaffinity": "1"})  # fmt: skip
+        ET.SubElement(
+            world,
+            "geom",
+            {"name": "ground", "type": "plane", "size": "0 0 1", "class": "touch", "contype": "0", "conaffinity": "1"},
+        )
     _MjcfBodies(robot).write(world)
     _mjcf_motors(root, robot)
     _mjcf_equalities(root, robot)
@@ -220,16 +223,25 @@ class _MjcfBodies:
     def _joint(self, element: ET.Element, body: Body, X_BJ: Transform) -> None:
         joint = body.joint
         assert joint is not None
-        attributes = {"name": joint.name, "type": "hinge" if joint.kind == "revolute" else "slide",
-                      "pos": _row(X_BJ.p), "axis": _row(X_BJ.R @ joint.axis)}  # fmt: skip
+        attributes = {
+            "name": joint.name,
+            "type": "hinge" if joint.kind == "revolute" else "slide",
+            "pos": _row(X_BJ.p),
+            "axis": _row(X_BJ.R @ joint.axis),
+        }
         if math.isinf(joint.lower) and math.isinf(joint.upper):
             attributes["limited"] = "false"
         else:
             lower, upper = max(joint.lower, -UNLIMITED), min(joint.upper, UNLIMITED)
             upper = upper if upper > lower else math.nextafter(lower, math.inf)  # MuJoCo wants a range
             attributes |= {"limited": "true", "range": _row([lower, upper])}
-        terms = {"armature": body.armature, "damping": joint.damping, "frictionloss": joint.dry_friction,
-                 "stiffness": joint.stiffness, "springref": joint.rest}  # fmt: skip
+        terms = {
+            "armature": body.armature,
+            "damping": joint.damping,
+            "frictionloss": joint.dry_friction,
+            "stiffness": joint.stiffness,
+            "springref": joint.rest,
+        }
         attributes |= {key: _text(value) for key, value in terms.items() if value}
         ET.SubElement(element, "joint", attributes)
 
@@ -237,8 +249,14 @@ class _MjcfBodies:
         inertia = body.inertia
         if inertia.m > 0:
             moments, R = _principal(body)
-            ET.SubElement(element, "inertial", pos=_row(inertia.h / inertia.m), quat=_row(from_rotation(R)),
-                          mass=_text(inertia.m), diaginertia=_row(moments))  # fmt: skip
+            ET.SubElement(
+                element,
+                "inertial",
+                pos=_row(inertia.h / inertia.m),
+                quat=_row(from_rotation(R)),
+                mass=_text(inertia.m),
+                diaginertia=_row(moments),
+            )
         self._links(element, body.name)
 
     def _links(self, element: ET.Element, name: str) -> None:
@@ -247,14 +265,26 @@ class _MjcfBodies:
             place = {"name": foot.name, "pos": _row(foot.position)}
             shape = {"type": "sphere", "size": _text(max(foot.radius, POINT))}
             if foot.axis is not None:
-                shape = {"type": "cylinder", "size": _row(np.array([foot.radius, _half_width(foot)])),
-                         "quat": _row(from_rotation(_across(foot)))}  # fmt: skip
+                shape = {
+                    "type": "cylinder",
+                    "size": _row(np.array([foot.radius, _half_width(foot)])),
+                    "quat": _row(from_rotation(_across(foot))),
+                }
             ET.SubElement(element, "geom", {**place, **shape, "class": "touch", "contype": "1", "conaffinity": "0"})
             ET.SubElement(element, "site", {**place, "size": "0.001"})
         link = self.robot.link(name)
         if link.box is not None:
-            ET.SubElement(element, "geom", type="box", pos=_row(link.com), size=_row(np.array(link.box) / 2), mass="0",
-                          contype="0", conaffinity="0", group="2")  # fmt: skip
+            ET.SubElement(
+                element,
+                "geom",
+                type="box",
+                pos=_row(link.com),
+                size=_row(np.array(link.box) / 2),
+                mass="0",
+                contype="0",
+                conaffinity="0",
+                group="2",
+            )
         for joint in self.fixed.get(name, ()):
             frame = ET.SubElement(element, "body", {"name": joint.child, **_pose(joint.X_PJ)})
             self._links(frame, joint.child)
@@ -307,8 +337,14 @@ def _mjcf_equalities(root: ET.Element, robot: Robot) -> None:
         if loop.kind == "joint":
             if len(loop.coefficients) > 5:
                 raise InputError(f"MJCF cannot say loop '{loop.name}': its polynomial has more than five coefficients")
-            ET.SubElement(section, "joint", name=loop.name, joint1=loop.first, joint2=loop.second,
-                          polycoef=_row([*loop.coefficients, 0.0, 0.0, 0.0, 0.0][:5]))  # fmt: skip
+            ET.SubElement(
+                section,
+                "joint",
+                name=loop.name,
+                joint1=loop.first,
+                joint2=loop.second,
+                polycoef=_row([*loop.coefficients, 0.0, 0.0, 0.0, 0.0][:5]),
+            )
             continue
         ends = []
         for link, p, R in ((loop.first, loop.at, np.eye(3)), (loop.second, loop.to, loop.rotation.T)):

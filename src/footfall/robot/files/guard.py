@@ -32,7 +32,7 @@ class ModelWarning(UserWarning):
 
 
 def shown(value: object) -> str:
-    """A culprit for a message: quoted, on one line, not too long."""
+    """Return a culprit for a message: quoted, on one line, not too long."""
     text = printable(" ".join(str(value).split()))
     return f"'{text[:_SHOWN]}...'" if len(text) > _SHOWN else f"'{text}'"
 
@@ -44,7 +44,7 @@ def label(element: ET.Element) -> str:
 
 
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The content of an ordinary file, at most ``most`` bytes."""
+    """Return the content of an ordinary file, at most ``most`` bytes."""
     try:
         if not path.exists():
             raise ModelError(f"there is no model file {shown(path)}")
@@ -104,7 +104,7 @@ def parse_xml(data: bytes, where: str) -> ET.Element:
 def numbers(
     text: str, what: str, count: int | tuple[int, int] | None = None, most_value: float = MOST_VALUE
 ) -> np.ndarray:
-    """Finite numbers of a blank-separated text. ``count`` is how many are wanted, or the least and the most."""
+    """Return finite numbers of a blank-separated text. ``count`` is how many are wanted, or the least and the most."""
     parts = text.split()
     least, most = (count if isinstance(count, tuple) else (count, count)) if count is not None else (0, math.inf)
     if not least <= len(parts) <= most:
@@ -114,7 +114,7 @@ def numbers(
 
 
 def number(text: str, what: str, most_value: float = MOST_VALUE) -> float:
-    """One finite number."""
+    """Return one finite number."""
     return float(numbers(text, what, 1, most_value)[0])
 
 
@@ -160,7 +160,7 @@ class Package:
         self.folder = described or (own.parent if own.name.lower() in _LAYOUT_FOLDERS else own)
 
     def find(self, reference: str, base: Path | None = None, what: str = "mesh") -> Path | None:
-        """The file behind a reference; None (and noted in ``missing``) when it is not there.
+        """Return the file behind a reference; None (and noted in ``missing``) when it is not there.
 
         Absolute paths and paths that lead out of the package folder are refused.
         """

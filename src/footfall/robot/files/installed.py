@@ -20,7 +20,8 @@ _FILES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "a1": ("a1_description/urdf/a1.urdf", (f"{_UNITREE}/a1_description/urdf/a1.urdf",)),
     "aliengo": (None, (f"{_UNITREE}/aliengo_description/urdf/aliengo.urdf",)),
     "anymal_b": (
-        "anymal_b_simple_description/robots/anymal.urdf", ("anymal_b_simple_description/urdf/anymal.urdf",),
+        "anymal_b_simple_description/robots/anymal.urdf",
+        ("anymal_b_simple_description/urdf/anymal.urdf",),
     ),
     "anymal_c": ("anymal_c_simple_description/urdf/anymal.urdf", ("anymal_c_simple_description/urdf/anymal.urdf",)),
     "b1": ("b1_description/urdf/b1.urdf", (f"{_UNITREE}/b1_description/xacro/b1.urdf",)),
@@ -32,16 +33,16 @@ _FILES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "solo": ("solo_description/robots/solo.urdf", (f"{_CLONED}/solo_description/robots/solo.urdf",)),
     "solo12": ("solo_description/robots/solo12.urdf", (f"{_CLONED}/solo_description/robots/solo12.urdf",)),
     "spot": (None, (f"{_MENAGERIE}/boston_dynamics_spot/spot.xml",)),
-}  # fmt: skip
+}
 
 
 def names() -> tuple[str, ...]:
-    """The names that ``file_of`` knows, installed or not."""
+    """Return the names that ``file_of`` knows, installed or not."""
     return tuple(_FILES)
 
 
 def file_of(name: str) -> Path:
-    """The model file of a robot; an InputError says what to install where there is none."""
+    """Return the model file of a robot; an InputError says what to install where there is none."""
     if name not in _FILES:
         raise unknown("robot", name, names())
     packaged, cached = _FILES[name]

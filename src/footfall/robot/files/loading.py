@@ -18,7 +18,7 @@ from footfall.robot.model.description import Robot
 def load(source: str | Path, /, **options: Any) -> Robot:
     """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
 
-    Options are the variant of a library robot, or those of ``robot.urdf_mjcf.load_model``.
+    Options are the variant of a library robot, or those of ``robot.files.urdf_mjcf.load_model``.
     """
     text = str(source)
     if text in (*library.names(), *library.machines()):

@@ -14,16 +14,16 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError, ModelError
-from footfall.nests import Given
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.guard import Package, label, shown
 from footfall.robot.files.mjcf_equalities import read_loops
-from footfall.robot.files.mjcf_guard import CleanMjcf, Mesh, clean
+from footfall.robot.files.mjcf_guard import CleanMjcf, MeshAsset, clean
 from footfall.robot.files.urdf import UNLIMITED, lenient_link
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 _FREE, _BALL, _SLIDE = 0, 1, 2
 _SHAPES = {
@@ -36,7 +36,7 @@ _SHAPES = {
 
 
 def read_mjcf(root: ET.Element, package: Package, floating: bool | None) -> Draft:
-    """The draft of a ``<mujoco>`` element."""
+    """Return the draft of a ``<mujoco>`` element."""
     try:
         import mujoco
     except ImportError:
@@ -56,15 +56,35 @@ class _Reader:
     def __init__(self, model: Given, cleaned: CleanMjcf, where: str) -> None:
         self.model, self.cleaned, self.where = model, cleaned, where
         self.bodies = [model.body(i).name for i in range(model.nbody)]
-        for key in ("body_pos", "body_quat", "body_ipos", "body_iquat", "body_mass", "body_inertia", "jnt_pos",
-                    "jnt_axis", "jnt_range", "jnt_stiffness", "qpos0", "qpos_spring", "dof_armature", "dof_damping",
-                    "dof_frictionloss"):  # fmt: skip
+        for key in (
+            "body_pos",
+            "body_quat",
+            "body_ipos",
+            "body_iquat",
+            "body_mass",
+            "body_inertia",
+            "jnt_pos",
+            "jnt_axis",
+            "jnt_range",
+            "jnt_stiffness",
+            "qpos0",
+            "qpos_spring",
+            "dof_armature",
+            "dof_damping",
+            "dof_frictionloss",
+        ):
             if not np.isfinite(getattr(model, key)).all():
                 raise ModelError(f"{where}: MuJoCo makes values that are not finite of it ({key})")
 
     def draft(self, floating: bool | None) -> Draft:
         base = self._base(floating)
-        draft = Draft(self.cleaned.root.get("model", "robot"), [], [], floating=base > 0, remarks=self.cleaned.remarks)
+        draft = Draft(
+            name=self.cleaned.root.get("model", "robot"),
+            links=[],
+            joints=[],
+            floating=base > 0,
+            remarks=self.cleaned.remarks,
+        )
         for body in range(self.model.nbody):
             if base in (0, self.model.body_rootid[body]):
                 self._add(draft, body, base)
@@ -141,7 +161,9 @@ class _Reader:
         X = Transform(to_rotation(m.body_quat[body]), m.body_pos[body].copy())
         joints = range(m.body_jntadr[body], m.body_jntadr[body] + m.body_jntnum[body])
         if not joints:
-            draft.joints.append(Joint(f"{child}_fixed", "fixed", parent, child, X.p, X.R))
+            draft.joints.append(
+                Joint(name=f"{child}_fixed", kind="fixed", parent=parent, child=child, origin=X.p, rotation=X.R)
+            )
         for j in joints:
             name, anchor, axis = m.jnt(j).name, m.jnt_pos[j].copy(), m.jnt_axis[j].copy()
             if m.jnt_type[j] in (_FREE, _BALL):
@@ -165,18 +187,27 @@ class _Reader:
             if end != child:
                 draft.links.append(Link.massless(end))
                 if last:
-                    draft.joints.append(Joint(f"{child}_fixed", "fixed", end, child, X.p))
+                    draft.joints.append(Joint(name=f"{child}_fixed", kind="fixed", parent=end, child=child, origin=X.p))
 
     def _joint(self, j: int, name: str, parent: str, child: str, X_PJ: Transform, axis: ndarray) -> Joint:
         m, dof = self.model, self.model.jnt_dofadr[j]
         lower, upper = (float(x) for x in m.jnt_range[j]) if m.jnt_limited[j] else (-math.inf, math.inf)
         return Joint(
-            name, "prismatic" if m.jnt_type[j] == _SLIDE else "revolute", parent, child, X_PJ.p, X_PJ.R, axis,
-            lower=-math.inf if lower <= -UNLIMITED else lower, upper=math.inf if upper >= UNLIMITED else upper,
-            damping=float(m.dof_damping[dof]), dry_friction=float(m.dof_frictionloss[dof]),
-            armature=float(m.dof_armature[dof]), stiffness=float(m.jnt_stiffness[j]),
+            name=name,
+            kind="prismatic" if m.jnt_type[j] == _SLIDE else "revolute",
+            parent=parent,
+            child=child,
+            origin=X_PJ.p,
+            rotation=X_PJ.R,
+            axis=axis,
+            lower=-math.inf if lower <= -UNLIMITED else lower,
+            upper=math.inf if upper >= UNLIMITED else upper,
+            damping=float(m.dof_damping[dof]),
+            dry_friction=float(m.dof_frictionloss[dof]),
+            armature=float(m.dof_armature[dof]),
+            stiffness=float(m.jnt_stiffness[j]),
             rest=float(m.qpos_spring[m.jnt_qposadr[j]]) if m.jnt_stiffness[j] else 0.0,
-        )  # fmt: skip
+        )
 
     # -- the rest ----------------------------------------------------------------------------------------------------
     def _add_shapes(self, draft: Draft) -> None:
@@ -191,11 +222,21 @@ class _Reader:
             if link not in known or not (np.isfinite(X_LS.p).all() and np.isfinite(X_LS.R).all()):
                 continue
             if name in self.cleaned.meshes:
-                mesh: Mesh = self.cleaned.meshes[name]
-                shape = Shape("mesh", X_LS, mesh.scale, said, mesh.file, visual, called=called)
+                mesh: MeshAsset = self.cleaned.meshes[name]
+                shape = Shape(
+                    kind="mesh", X_LS=X_LS, size=mesh.scale, name=said, mesh=mesh.file, visual=visual, called=called
+                )
             elif int(m.geom_type[g]) in _SHAPES:
                 kind, sizes = _SHAPES[int(m.geom_type[g])]
-                shape = Shape(kind, X_LS, m.geom_size[g][:sizes].copy(), said, None, visual, called=called)
+                shape = Shape(
+                    kind=kind,
+                    X_LS=X_LS,
+                    size=m.geom_size[g][:sizes].copy(),
+                    name=said,
+                    mesh=None,
+                    visual=visual,
+                    called=called,
+                )
             else:
                 continue
             draft.shapes.setdefault(link, []).append(shape)
@@ -223,7 +264,7 @@ class _Reader:
             name = m.jnt(j).name
             limits[name] = min(limit, limits.get(name, math.inf))
         moving = {joint.name for joint in draft.joints}
-        draft.actuators = [Actuator(name, limit) for name, limit in limits.items() if name in moving]
+        draft.actuators = [Actuator(joint=name, torque_limit=limit) for name, limit in limits.items() if name in moving]
 
     def _add_poses(self, draft: Draft, base: int) -> None:
         m = self.model

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from footfall.errors import ModelError
-from footfall.nests import Given
 from footfall.robot.files.guard import label, numbers
 from footfall.robot.model.loops import Loop
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 _MOST = 500
 _CONNECT, _WELD, _JOINT = 0, 1, 2  # MuJoCo's numbers of equalities
@@ -50,7 +50,7 @@ def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element
 
 
 def read_loops(model: Given, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
-    """The loops of a compiled model, as far as they are about the robot's own links and joints."""
+    """Return the loops of a compiled model, as far as they are about the robot's own links and joints."""
     loops, left, held, links, joints = [], [], [], set(links), set(joints)
     for k in range(model.neq):
         loop = _loop(model, k)
@@ -86,12 +86,25 @@ def _loop(model: Given, k: int) -> Loop | None:
         at, to, rotation = data[:3], data[3:6], np.eye(3)
     else:  # the anchor is the second body's, where it is in the first follows from the relative pose
         at, to, rotation = data[3:6], data[:3], to_rotation(data[6:10])
-    bodies = (model.body(first).name, model.body(second).name)
-    return Loop(name, "point" if kind == _CONNECT else "frame", *bodies, at, to, rotation)
+    return Loop(
+        name=name,
+        kind="point" if kind == _CONNECT else "frame",
+        first=model.body(first).name,
+        second=model.body(second).name,
+        at=at,
+        to=to,
+        rotation=rotation,
+    )
 
 
 def _coupling(model: Given, name: str, first: int, second: int, polynomial: np.ndarray) -> Loop:
     """y - y_0 = p(x - x_0) about the joints' reference positions, multiplied out."""
     y_0, x_0 = (float(model.qpos0[model.jnt_qposadr[j]]) for j in (first, second))
     moved = np.polynomial.Polynomial(polynomial)(np.polynomial.Polynomial([-x_0, 1.0])) + y_0
-    return Loop(name, "joint", model.jnt(first).name, model.jnt(second).name, coefficients=tuple(moved.coef.tolist()))
+    return Loop(
+        name=name,
+        kind="joint",
+        first=model.jnt(first).name,
+        second=model.jnt(second).name,
+        coefficients=tuple(moved.coef.tolist()),
+    )

@@ -18,6 +18,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import ModelError
+from footfall.robot.files.feet import is_foot_name
 from footfall.robot.files.guard import (
     MOST_DEPTH,
     MOST_ELEMENTS,
@@ -31,9 +32,9 @@ from footfall.robot.files.guard import (
     shown,
 )
 from footfall.robot.files.mjcf_equalities import passed_equalities
-from footfall.robot.files.mjcf_left_out import ACTUATORS, left_out, other_gravity
-from footfall.robot.files.mjcf_texts import check_texts
+from footfall.spatial.gravity import GRAVITY
 
+ACTUATORS = ("motor", "position", "velocity", "intvelocity", "general")
 _MOST_INCLUDES = 50
 # MuJoCo's time grows with the squares of these
 _MOST = {
@@ -49,13 +50,27 @@ _WORD = None  # an attribute that is no number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
 _ACTUATOR: _Counts = {
-    "name": _WORD, "class": _WORD, "joint": _WORD, "jointinparent": _WORD, "ctrllimited": _WORD, "forcelimited": _WORD,
-    "ctrlrange": (2, 2), "forcerange": (2, 2), "gear": (1, 6),
-}  # fmt: skip
+    "name": _WORD,
+    "class": _WORD,
+    "joint": _WORD,
+    "jointinparent": _WORD,
+    "ctrllimited": _WORD,
+    "forcelimited": _WORD,
+    "ctrlrange": (2, 2),
+    "forcerange": (2, 2),
+    "gear": (1, 6),
+}
 _PASSED: dict[str, _Counts] = {
     "compiler": {
-        "angle": _WORD, "autolimits": _WORD, "eulerseq": _WORD, "inertiafromgeom": _WORD, "balanceinertia": _WORD,
-        "boundmass": (1, 1), "boundinertia": (1, 1), "settotalmass": (1, 1), "inertiagrouprange": (2, 2),
+        "angle": _WORD,
+        "autolimits": _WORD,
+        "eulerseq": _WORD,
+        "inertiafromgeom": _WORD,
+        "balanceinertia": _WORD,
+        "boundmass": (1, 1),
+        "boundinertia": (1, 1),
+        "settotalmass": (1, 1),
+        "inertiagrouprange": (2, 2),
     },
     "default": {"class": _WORD},
     "worldbody": {},
@@ -64,21 +79,45 @@ _PASSED: dict[str, _Counts] = {
     "inertial": {"pos": (3, 3), "mass": (1, 1), "diaginertia": (3, 3), "fullinertia": (6, 6), **_TURN},
     "freejoint": {"name": _WORD},
     "joint": {
-        "name": _WORD, "class": _WORD, "type": _WORD, "limited": _WORD, "actuatorfrclimited": _WORD, "pos": (3, 3),
-        "axis": (3, 3), "range": (2, 2), "ref": (1, 1), "springref": (1, 1), "damping": (1, 1), "stiffness": (1, 1),
-        "frictionloss": (1, 1), "armature": (1, 1), "actuatorfrcrange": (2, 2), "springdamper": (2, 2),
+        "name": _WORD,
+        "class": _WORD,
+        "type": _WORD,
+        "limited": _WORD,
+        "actuatorfrclimited": _WORD,
+        "pos": (3, 3),
+        "axis": (3, 3),
+        "range": (2, 2),
+        "ref": (1, 1),
+        "springref": (1, 1),
+        "damping": (1, 1),
+        "stiffness": (1, 1),
+        "frictionloss": (1, 1),
+        "armature": (1, 1),
+        "actuatorfrcrange": (2, 2),
+        "springdamper": (2, 2),
     },
     "geom": {
-        "name": _WORD, "class": _WORD, "type": _WORD, "size": (1, 3), "pos": (3, 3), "fromto": (6, 6), "mass": (1, 1),
-        "density": (1, 1), "shellinertia": _WORD, "contype": (1, 1), "conaffinity": (1, 1), "group": (1, 1),
-        "friction": (1, 3), **_TURN,
+        "name": _WORD,
+        "class": _WORD,
+        "type": _WORD,
+        "size": (1, 3),
+        "pos": (3, 3),
+        "fromto": (6, 6),
+        "mass": (1, 1),
+        "density": (1, 1),
+        "shellinertia": _WORD,
+        "contype": (1, 1),
+        "conaffinity": (1, 1),
+        "group": (1, 1),
+        "friction": (1, 3),
+        **_TURN,
     },
     "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
     "actuator": {},
     **dict.fromkeys(ACTUATORS, _ACTUATOR),
     "keyframe": {},
     "key": {"name": _WORD, "qpos": (0, 8 * MOST_LINKS)},
-}  # fmt: skip
+}
 _INSIDE = {
     "mujoco": ("compiler", "default", "worldbody", "actuator", "keyframe"),
     "default": ("default", "joint", "geom", "site", *ACTUATORS),
@@ -89,28 +128,31 @@ _INSIDE = {
     "keyframe": ("key",),
 }
 _REFUSED = {
-    "replicate": "repeats its content", "composite": "makes many bodies", "flexcomp": "is not rigid",
-    "attach": "attaches another model", "plugin": "needs a plugin",
-}  # fmt: skip
+    "replicate": "repeats its content",
+    "composite": "makes many bodies",
+    "flexcomp": "is not rigid",
+    "attach": "attaches another model",
+    "plugin": "needs a plugin",
+}
 _WHOLE = ("contype", "conaffinity", "group")  # MuJoCo reads these as 32-bit integers
 _MESHLIKE = ("mesh", "hfield", "sdf")
 _PLACEHOLDER = {"type": "sphere", "size": "0.001", "mass": "0"}
 
 
 @dataclass
-class Mesh:
+class MeshAsset:
     """A mesh asset: its file, when it is there, and its scale."""
 
     file: Path | None
     scale: ndarray
 
 
-@dataclass
+@dataclass(kw_only=True)
 class CleanMjcf:
     """A copy for MuJoCo, and what was taken out of it."""
 
     root: ET.Element
-    meshes: dict[str, Mesh] = field(default_factory=dict)  # name of a geom -> its mesh
+    meshes: dict[str, MeshAsset] = field(default_factory=dict)  # name of a geom -> its mesh
     weighed: set[str] = field(default_factory=set)  # bodies whose mass would come from a mesh
     invented: set[str] = field(default_factory=set)  # names that the file does not give
     called: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name of a geom -> its mesh and its class
@@ -119,11 +161,11 @@ class CleanMjcf:
 
 
 def clean(root: ET.Element, package: Package) -> CleanMjcf:
-    """The safe copy of a ``<mujoco>`` element; anything dangerous or unsupported is refused."""
+    """Return the safe copy of a ``<mujoco>`` element; anything dangerous or unsupported is refused."""
     where = package.model.name
     root = _included(root, package)
     _check_size(root, where)
-    result = CleanMjcf(ET.Element("mujoco", model=root.get("model", package.model.stem)))
+    result = CleanMjcf(root=ET.Element("mujoco", model=root.get("model", package.model.stem)))
     assets = _meshes(root, package)
     for section in root:
         if section.tag in _INSIDE["mujoco"]:
@@ -255,7 +297,7 @@ def _name_all(result: CleanMjcf) -> None:
 
 
 # -- meshes ----------------------------------------------------------------------------------------------------------
-def _meshes(root: ET.Element, package: Package) -> dict[str, Mesh]:
+def _meshes(root: ET.Element, package: Package) -> dict[str, MeshAsset]:
     """Mesh assets by name. Every file that an asset names is checked to lie in the package, read or not."""
     folders = {"mesh": "", "texture": "", "hfield": "", "skin": "", "model": ""}
     strip = False
@@ -267,7 +309,7 @@ def _meshes(root: ET.Element, package: Package) -> dict[str, Mesh]:
     scales = {"main": "1 1 1"}
     for default in root.findall("default"):
         _collect_scales(default, "main", scales)
-    found: dict[str, Mesh] = {}
+    found: dict[str, MeshAsset] = {}
     for element in (e for assets in root.findall("asset") for e in assets):
         files = {key: value for key, value in element.attrib.items() if key.startswith("file")}
         for key, reference in files.items():
@@ -282,7 +324,7 @@ def _meshes(root: ET.Element, package: Package) -> dict[str, Mesh]:
                     (3, 3),
                 )
                 plain = not {"refpos", "refquat"} & set(element.attrib)
-                found[element.get("name") or PurePosixPath(name).stem] = Mesh(path if plain else None, scale)
+                found[element.get("name") or PurePosixPath(name).stem] = MeshAsset(path if plain else None, scale)
     return found
 
 
@@ -302,7 +344,7 @@ def _is_rooted(reference: str) -> bool:
 class _Geoms:
     """Replaces mesh geoms by placeholders. Whether a geom is a mesh may be said by its default class only."""
 
-    def __init__(self, root: ET.Element, result: CleanMjcf, assets: dict[str, Mesh]) -> None:
+    def __init__(self, root: ET.Element, result: CleanMjcf, assets: dict[str, MeshAsset]) -> None:
         self.original, self.result, self.assets = root, result, assets
         self.defaults: dict[str, dict[str, str]] = {"main": {}}
         for default in root.findall("default"):
@@ -337,7 +379,7 @@ class _Geoms:
             self.number += 1
             placed.set("name", f"mesh geom {self.number}")
             self.result.invented.add(placed.attrib["name"])
-        self.result.meshes[placed.attrib["name"]] = self.assets.get(said.get("mesh", ""), Mesh(None, np.ones(3)))
+        self.result.meshes[placed.attrib["name"]] = self.assets.get(said.get("mesh", ""), MeshAsset(None, np.ones(3)))
         if body is None or (body.find("inertial") is not None and not self.from_geoms):
             return
         if _nonzero(said.get("mass", said.get("density", "1000"))):
@@ -364,3 +406,93 @@ def _nonzero(text: str) -> bool:
         return float(text) != 0
     except ValueError:
         return True
+
+
+# -- what an MJCF file says that a robot here has no place for, in words: one line at load names it -------------------
+_SECTIONS = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
+_CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")  # of geoms: contact laws here differ
+_LIMIT = ("margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")  # of joints: stops are stiff here
+_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
+_DYNAMIC = ("dynprm", "dyntype", "actdim", "timeconst")  # of actuators: torques act at once
+_ODD = ("adhesion", "cylinder", "damper", "muscle", "plugin")  # kinds of actuators that no motor here is
+_OPTIONS = ("timestep", "integrator", "cone", "impratio", "wind", "density", "viscosity", "magnetic", "o_solref")
+_LISTED = 8  # names of one kind
+
+
+def left_out(root: ET.Element) -> list[str]:
+    """What is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
+    left = [words for tag, words in _SECTIONS.items() if any(len(s) for s in root.findall(tag))]
+    mocap = sorted({body.get("name", "?") for body in root.iter("body") if body.get("mocap") == "true"})
+    left += [f"mocap bodies ({', '.join(map(shown, mocap[:_LISTED]))})"] if mocap else []
+    joints = list(root.iter("joint"))
+    lifted = any(body.get("gravcomp", "0") not in ("0", "0.0") for body in root.iter("body"))
+    if lifted or any(joint.get("actuatorgravcomp") == "true" for joint in joints):
+        left.append("gravity compensation")
+    ties = [tie for equality in root.findall("equality") for tie in equality]
+    motors = [motor for tag in ACTUATORS for motor in root.iter(tag)]
+    for words, keys, elements in (
+        ("contact parameters", _CONTACT, list(root.iter("geom"))),
+        ("fluid forces", ("fluidcoef", "fluidshape"), list(root.iter("geom"))),
+        ("softness of joint limits and friction", _LIMIT, joints),
+        ("softness of equalities", ("solimp", "solref", "torquescale"), [*ties, *_defaults_of_ties(root)]),
+        ("servo gains", _SERVO, motors),
+        ("dynamics of actuators", _DYNAMIC, motors),
+        ("options", _OPTIONS, root.findall("option")),
+    ):
+        said = sorted({key for element in elements for key in element.attrib if key in keys})
+        left += [f"{words} ({', '.join(said)})"] if said else []
+    sections = {"actuator": _ODD, "sensor": None, "contact": None}
+    for section, kinds in sections.items():
+        found = {e.tag for s in root.findall(section) for e in s if kinds is None or e.tag in kinds}
+        if found:
+            names = sorted(found)
+            more = f" and {len(names) - _LISTED} more kinds" if len(names) > _LISTED else ""
+            left.append(f"{_plural(section)} ({', '.join(names[:_LISTED])}{more})")
+    left += _idle_sites(root)
+    moved = sorted({key for frame in root.iter("key") for key in frame.attrib if key in ("act", "ctrl", "qvel")})
+    return left + ([f"what keyframes say of {', '.join(moved)}"] if moved else [])
+
+
+def _defaults_of_ties(root: ET.Element) -> list[ET.Element]:
+    return [tie for default in root.iter("default") for tie in default.findall("equality")]
+
+
+def _idle_sites(root: ET.Element) -> list[str]:
+    """Sites that say nothing here: no foot, no end of a loop, nothing that has a shape or body of the same name."""
+    ends = {e.get(key) for section in root.findall("equality") for e in section for key in ("site1", "site2")}
+    known = ends | {e.get("name") for tag in ("geom", "body") for e in root.iter(tag)}
+    names = [site.get("name", "") for site in root.iter("site")]
+    idle = sorted({name for name in names if name and name not in known and not is_foot_name(name)})
+    more = f" and {len(idle) - _LISTED} more" if len(idle) > _LISTED else ""
+    return [f"sites ({', '.join(map(shown, idle[:_LISTED]))}{more})"] if idle else []
+
+
+def other_gravity(root: ET.Element) -> list[str]:
+    """Return remarks on gravity that is not the usual one."""
+    given = [option.attrib["gravity"] for option in root.findall("option") if "gravity" in option.attrib]
+    odd = [text for text in given if not np.allclose(numbers(text, "'gravity' of <option>", 3), GRAVITY)]
+    return [f"gravity {shown(text)} is left out: Simulation(..., gravity=...) sets it" for text in odd]
+
+
+def _plural(section: str) -> str:
+    return {"actuator": "actuators", "sensor": "sensors", "contact": "contact lists"}[section]
+
+
+# -- the texts of an MJCF file that MuJoCo gets to see ----------------------------------------------------------------
+# MuJoCo puts an unknown class into its message twice, the second time as the format itself, so that ``class="%s%s"``
+# reads the stack and ``%n`` writes to it. No text with a ``%`` is passed on, and no class that is not defined.
+_CLASSES = ("class", "childclass")
+
+
+def check_texts(root: ET.Element, where: str) -> None:
+    """Refuse formats and undefined classes in the copy that MuJoCo is to read."""
+    defined = {"main", *(default.get("class", "main") for default in root.iter("default"))}
+    for element in root.iter():
+        for key, text in element.attrib.items():
+            if "%" in text:
+                raise ModelError(f"{where}: '{key}' of {label(element)} holds a '%', which is not allowed in a model")
+            if key in _CLASSES and element.tag != "default" and text not in defined:
+                raise ModelError(
+                    f"{where}: {label(element)} has the unknown default class name {shown(text)}:"
+                    f" defined are {', '.join(sorted(defined)[:24])}"
+                )

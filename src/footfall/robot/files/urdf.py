@@ -31,7 +31,7 @@ _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("
 
 
 def read_urdf(root: ET.Element, package: Package) -> Draft:
-    """The draft of a ``<robot>`` element."""
+    """Return the draft of a ``<robot>`` element."""
     where = package.model.name
     links, joints = root.findall("link"), root.findall("joint")
     if len(links) > MOST_LINKS or len(joints) > MOST_LINKS:
@@ -46,7 +46,7 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     unique((element.attrib["name"] for element in links), "link", where)
     unique((element.attrib["name"] for element in joints), "joint", where)
     links, joints = _without_world(links, joints)
-    draft = Draft(root.get("name") or package.model.stem, [], [])
+    draft = Draft(name=root.get("name") or package.model.stem, links=[], joints=[])
     welded = {tie.get("link") for j in joints if j.get("type") == "fixed" for tie in j.findall("child")}
     draft.links += [_link(link, link.get("name") in welded, draft.remarks) for link in links]
     known = {link.name for link in draft.links}
@@ -82,7 +82,13 @@ def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
             raise ModelError(f"{owner} mimics {shown(leader)}, which is no moving joint")
         line = (_value(mimic, "offset", owner, 0.0), _value(mimic, "multiplier", owner, 1.0))
         loops.append(
-            Loop(f"{element.attrib['name']}_mimic", "joint", element.attrib["name"], leader, coefficients=line)
+            Loop(
+                name=f"{element.attrib['name']}_mimic",
+                kind="joint",
+                first=element.attrib["name"],
+                second=leader,
+                coefficients=line,
+            )
         )
     return loops
 
@@ -177,7 +183,7 @@ def _link(element: ET.Element, welded: bool, remarks: list[str]) -> Link:
 
 
 def lenient_link(name: str, mass: float, com: ndarray, tensor: ndarray) -> Link:
-    """A link whose tensor need not be realisable by itself: files hold point masses, and dummies of small links.
+    """Return a link whose tensor need not be realisable by itself: files hold point masses, and dummies of small links.
 
     The bodies that these links are welded into are checked once the robot is put together.
     """
@@ -185,9 +191,9 @@ def lenient_link(name: str, mass: float, com: ndarray, tensor: ndarray) -> Link:
     if (
         mass > 0 and np.isfinite(tensor).all() and np.abs(tensor).max() <= mass * POINT_SIZE**2
     ):  # or rounding; Link takes no zero tensor; this one is below the rounding of any body
-        return Link(name, mass, com, mass * POINT_SIZE**2 * np.eye(3), as_published=True)
+        return Link(name=name, mass=mass, com=com, inertia=mass * POINT_SIZE**2 * np.eye(3), as_published=True)
     a, b, c = np.linalg.eigvalsh(tensor) if np.isfinite(tensor).all() else (0.0, 0.0, 0.0)
-    return Link(name, mass, com, tensor, as_published=bool(c <= 0 or a + b < c))
+    return Link(name=name, mass=mass, com=com, inertia=tensor, as_published=bool(c <= 0 or a + b < c))
 
 
 def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None]:
@@ -205,20 +211,31 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
             raise ModelError(f"{end} of {owner} is the unknown link {shown(ends[end])}")
     X_PJ = _pose(element, owner)
     if kind == "fixed":
-        return Joint(name, "fixed", ends["parent"], ends["child"], origin=X_PJ.p, rotation=X_PJ.R), None
+        return Joint(
+            name=name, kind="fixed", parent=ends["parent"], child=ends["child"], origin=X_PJ.p, rotation=X_PJ.R
+        ), None
     tie = _one(element, "axis", owner)
     axis = numbers(_needed(tie, "xyz", owner), f"axis of {owner}", 3) if tie is not None else np.array([1.0, 0.0, 0.0])
     limit, dynamics = _one(element, "limit", owner), _one(element, "dynamics", owner)
     lower, upper = _range(limit, owner) if kind != "continuous" else (-math.inf, math.inf)
     joint = Joint(
-        name, _KINDS[kind], ends["parent"], ends["child"], X_PJ.p, X_PJ.R, axis, lower, upper,
-        damping=_value(dynamics, "damping", owner, 0.0), dry_friction=_value(dynamics, "friction", owner, 0.0),
-    )  # fmt: skip
+        name=name,
+        kind=_KINDS[kind],
+        parent=ends["parent"],
+        child=ends["child"],
+        origin=X_PJ.p,
+        rotation=X_PJ.R,
+        axis=axis,
+        lower=lower,
+        upper=upper,
+        damping=_value(dynamics, "damping", owner, 0.0),
+        dry_friction=_value(dynamics, "friction", owner, 0.0),
+    )
     effort, speed = _value(limit, "effort", owner, 0.0), _value(limit, "velocity", owner, 0.0)
     if effort < 0 or speed < 0:
         raise ModelError(f"<limit> of {owner} is negative: effort {effort:g}, velocity {speed:g}")
     effort, speed = (math.inf if x == 0 or x >= UNLIMITED else x for x in (effort, speed))
-    return joint, Actuator(name, effort, speed)
+    return joint, Actuator(joint=name, torque_limit=effort, speed_limit=speed)
 
 
 def _range(limit: ET.Element | None, owner: str) -> tuple[float, float]:
@@ -264,7 +281,9 @@ def _shape(solid: ET.Element, X_LS: Transform, name: str, owner: str, package: P
         if len(scale) == 2:
             return None
         called = (file.stem,) if file is not None else ()
-        return Shape("mesh", X_LS, scale * np.ones(3), name, file, visual, called=called)
+        return Shape(
+            kind="mesh", X_LS=X_LS, size=scale * np.ones(3), name=name, mesh=file, visual=visual, called=called
+        )
     if solid.tag == "box":
         size = numbers(_needed(solid, "size", owner), f"box size in {owner}", 3) / 2
     elif solid.tag in _SIZES:
@@ -274,4 +293,4 @@ def _shape(solid: ET.Element, X_LS: Transform, name: str, owner: str, package: P
         return None
     if (size < 0).any():
         raise ModelError(f"{owner} has a negative size")
-    return Shape(solid.tag, X_LS, size, name, None, visual)
+    return Shape(kind=solid.tag, X_LS=X_LS, size=size, name=name, mesh=None, visual=visual)

@@ -30,10 +30,13 @@ __all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "wr
 
 
 def load_model(
-    path: str | os.PathLike[str], feet: FeetGiven = None, name: str | None = None, floating: bool | None = None,
+    path: str | os.PathLike[str],
+    feet: FeetGiven = None,
+    name: str | None = None,
+    floating: bool | None = None,
     lock_wheels: bool = True,
-) -> Robot:  # fmt: skip
-    """The robot of a URDF or MJCF file.
+) -> Robot:
+    """Return the robot of a URDF or MJCF file.
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
@@ -85,7 +88,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
     finder.check_mirrored(feet)
     if finder.wheels and lock_wheels:
         _lock(draft, finder.wheels)
-        feet = [Foot(foot.name, foot.link, foot.position, foot.radius) for foot in feet]
+        feet = [Foot(name=foot.name, link=foot.link, position=foot.position, radius=foot.radius) for foot in feet]
         finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
     notes = f"read from {where}"
@@ -94,11 +97,18 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
     if odd:
         notes += f"; tensors that no single body can have, but the bodies they are welded into: {', '.join(odd)}"
     robot = Robot(
-        draft.name, draft.links, joints, feet, draft.actuators, draft.floating,
+        name=draft.name,
+        links=draft.links,
+        joints=joints,
+        feet=feet,
+        actuators=draft.actuators,
+        floating=draft.floating,
         poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
-        provenance={"*": Provenance("imported", where), **_assumed(feet, finder)}, notes=notes,
-        model_file=file, loops=draft.loops,
-    )  # fmt: skip
+        provenance={"*": Provenance("imported", where), **_assumed(feet, finder)},
+        notes=notes,
+        model_file=file,
+        loops=draft.loops,
+    )
     _check_bodies(robot, odd)
     feet_of: dict[str, list[str]] = {}
     for foot_name, assumption in finder.assumed.items():
@@ -121,10 +131,18 @@ def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
 def _lock(draft: Draft, names: list[str]) -> None:
     """Make joints fixed at zero."""
     draft.joints = [
-        Joint(joint.name, "fixed", joint.parent, joint.child, joint.origin, joint.rotation)
-        if joint.name in names else joint
+        Joint(
+            name=joint.name,
+            kind="fixed",
+            parent=joint.parent,
+            child=joint.child,
+            origin=joint.origin,
+            rotation=joint.rotation,
+        )
+        if joint.name in names
+        else joint
         for joint in draft.joints
-    ]  # fmt: skip
+    ]
     draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
     draft.loops = [loop for loop in draft.loops if loop.kind != "joint" or not {loop.first, loop.second} & set(names)]
 

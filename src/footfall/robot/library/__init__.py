@@ -32,17 +32,17 @@ _MACHINES: dict[str, Callable[..., Robot]] = {"one_leg": one_leg, "biped": biped
 
 
 def names() -> tuple[str, ...]:
-    """The quadrupeds of the papers."""
+    """Return the quadrupeds of the papers."""
     return tuple(_ROBOTS)
 
 
 def machines() -> tuple[str, ...]:
-    """The machines of the lecture slides, which are no quadrupeds: modes and flat feet are shown on them."""
+    """Return the machines of the lecture slides, which are no quadrupeds: modes and flat feet are shown on them."""
     return tuple(_MACHINES)
 
 
 def load(name: str, **variant: Any) -> Robot:
-    """A library robot by name and variant: ``load("mini_cheetah", rotors="exact")``."""
+    """Return a library robot by name and variant: ``load("mini_cheetah", rotors="exact")``."""
     made = {**_ROBOTS, **_MACHINES}
     if name not in made:
         raise unknown("robot", name, made, "the library has")

@@ -22,32 +22,49 @@ _X, _Y, _Z = np.eye(3)
 
 
 def biped(feet: str = "points") -> Robot:
-    """A torso on two legs: 12 degrees of freedom on points, 18 on soles."""
+    """Return a torso on two legs: 12 degrees of freedom on points, 18 on soles."""
     if feet not in FEET:
         raise unknown("feet of the biped", feet, FEET)
-    links = [Link("torso", 20.0, 0.2 * _Z, np.diag([0.8, 0.7, 0.3]), box=(0.2, 0.3, 0.4))]
+    links = [Link(name="torso", mass=20.0, com=0.2 * _Z, inertia=np.diag([0.8, 0.7, 0.3]), box=(0.2, 0.3, 0.4))]
     joints: list[Joint] = []
     ends: list[Foot] = []
     for side, sign in (("L", 1.0), ("R", -1.0)):
         root, at = "torso", sign * _HALF_WIDTH * _Y
         if feet == "flat":
-            links.append(Link(f"{side}_yaw_link", 0.5, np.zeros(3), 1e-3 * np.eye(3)))
-            joints.append(Joint(f"{side}_yaw", "revolute", "torso", f"{side}_yaw_link", origin=at, axis=_Z))
+            links.append(Link(name=f"{side}_yaw_link", mass=0.5, com=np.zeros(3), inertia=1e-3 * np.eye(3)))
+            joints.append(
+                Joint(name=f"{side}_yaw", kind="revolute", parent="torso", child=f"{side}_yaw_link", origin=at, axis=_Z)
+            )
             root, at = f"{side}_yaw_link", np.zeros(3)
         links += [
-            Link(f"{side}_hip_link", 1.0, np.zeros(3), 2e-3 * np.eye(3)),
-            Link(f"{side}_thigh", 2.5, np.array([0.0, 0.0, -0.18]), np.diag([0.03, 0.03, 4e-3])),
-            Link(f"{side}_shank", 1.4, np.array([0.0, 0.0, -0.19]), np.diag([0.018, 0.018, 1e-3])),
+            Link(name=f"{side}_hip_link", mass=1.0, com=np.zeros(3), inertia=2e-3 * np.eye(3)),
+            Link(name=f"{side}_thigh", mass=2.5, com=np.array([0.0, 0.0, -0.18]), inertia=np.diag([0.03, 0.03, 4e-3])),
+            Link(
+                name=f"{side}_shank", mass=1.4, com=np.array([0.0, 0.0, -0.19]), inertia=np.diag([0.018, 0.018, 1e-3])
+            ),
         ]
         joints += [
-            Joint(f"{side}_roll", "revolute", root, f"{side}_hip_link", origin=at, axis=_X),
-            Joint(f"{side}_pitch", "revolute", f"{side}_hip_link", f"{side}_thigh", axis=_Y),
-            Joint(f"{side}_knee", "revolute", f"{side}_thigh", f"{side}_shank", origin=-_THIGH * _Z, axis=_Y),
+            Joint(name=f"{side}_roll", kind="revolute", parent=root, child=f"{side}_hip_link", origin=at, axis=_X),
+            Joint(name=f"{side}_pitch", kind="revolute", parent=f"{side}_hip_link", child=f"{side}_thigh", axis=_Y),
+            Joint(
+                name=f"{side}_knee",
+                kind="revolute",
+                parent=f"{side}_thigh",
+                child=f"{side}_shank",
+                origin=-_THIGH * _Z,
+                axis=_Y,
+            ),
         ]
-        ends.append(Foot(side, f"{side}_shank", -_SHANK * _Z))
+        ends.append(Foot(name=side, link=f"{side}_shank", position=-_SHANK * _Z))
         if feet == "flat":
             ends[-1] = _sole(side, links, joints)
-    robot = Robot("biped", links, joints, ends, provenance={"*": Provenance("chosen", "the slides print no numbers")})
+    robot = Robot(
+        name="biped",
+        links=links,
+        joints=joints,
+        feet=ends,
+        provenance={"*": Provenance("chosen", "the slides print no numbers")},
+    )
     pitch, knee, ankle = _BENT
     leg = (0.0, 0.0, pitch, knee, ankle, 0.0) if feet == "flat" else (0.0, pitch, knee)
     return robot.replace(poses={"stand": standing_pose(robot, leg * 2)})
@@ -56,11 +73,24 @@ def biped(feet: str = "points") -> Robot:
 def _sole(side: str, links: list[Link], joints: list[Joint]) -> FlatFoot:
     """An ankle of two joints and a foot whose sole lies below it; the foot's point is the middle of the sole."""
     links += [
-        Link(f"{side}_ankle_link", 0.3, np.zeros(3), 4e-4 * np.eye(3)),
-        Link(f"{side}_foot", 0.8, np.array([0.02, 0.0, -0.04]), np.diag([8e-4, 2.8e-3, 3.2e-3]), box=(*SOLE, 0.03)),
+        Link(name=f"{side}_ankle_link", mass=0.3, com=np.zeros(3), inertia=4e-4 * np.eye(3)),
+        Link(
+            name=f"{side}_foot",
+            mass=0.8,
+            com=np.array([0.02, 0.0, -0.04]),
+            inertia=np.diag([8e-4, 2.8e-3, 3.2e-3]),
+            box=(*SOLE, 0.03),
+        ),
     ]
     joints += [
-        Joint(f"{side}_ankle", "revolute", f"{side}_shank", f"{side}_ankle_link", origin=-_SHANK * _Z, axis=_Y),
-        Joint(f"{side}_ankle_roll", "revolute", f"{side}_ankle_link", f"{side}_foot", axis=_X),
+        Joint(
+            name=f"{side}_ankle",
+            kind="revolute",
+            parent=f"{side}_shank",
+            child=f"{side}_ankle_link",
+            origin=-_SHANK * _Z,
+            axis=_Y,
+        ),
+        Joint(name=f"{side}_ankle_roll", kind="revolute", parent=f"{side}_ankle_link", child=f"{side}_foot", axis=_X),
     ]
-    return FlatFoot(side, f"{side}_foot", np.array([0.02, 0.0, -_ANKLE]), sole=SOLE)
+    return FlatFoot(name=side, link=f"{side}_foot", position=np.array([0.02, 0.0, -_ANKLE]), sole=SOLE)

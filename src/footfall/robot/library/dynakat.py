@@ -65,20 +65,20 @@ def dynakat(legs: str = "mirrored") -> Robot:
         side = LEGS[leg][1] if legs == "mirrored" else -1
         limbs.append(
             dh.Limb(
-                leg,
-                Transform(np.eye(3), leg_vector(leg, HIP_IN_TRUNK)),
-                table(leg, side),
-                {f"{leg}_{part}": _link(part, side) for part in LINKS},
-                {f"{leg}_{part}": {"lower": -limit, "upper": limit} for part, limit in LIMIT.items()},
-                FOOT_RADIUS,
+                name=leg,
+                mount=Transform(np.eye(3), leg_vector(leg, HIP_IN_TRUNK)),
+                rows=table(leg, side),
+                links={f"{leg}_{part}": _link(part, side) for part in LINKS},
+                settings={f"{leg}_{part}": {"lower": -limit, "upper": limit} for part, limit in LIMIT.items()},
+                foot_radius=FOOT_RADIUS,
             )
         )
     mass, size = TRUNK
     robot = dh.robot(
         "dynakat",
-        Link("trunk", mass, inertia=box_inertia(mass, size), box=size),
+        Link(name="trunk", mass=mass, inertia=box_inertia(mass, size), box=size),
         limbs,
-        actuators=[Actuator(f"{leg}_{part}", torque_limit=TORQUE) for leg in LEGS for part in LINKS],
+        actuators=[Actuator(joint=f"{leg}_{part}", torque_limit=TORQUE) for leg in LEGS for part in LINKS],
         provenance=_provenance(legs),
         notes=(
             "Table I of the DynaKat report gives the leg; all masses, tensors, limits and the trunk are chosen, "
@@ -91,7 +91,7 @@ def dynakat(legs: str = "mirrored") -> Robot:
 
 def _link(part: str, side: int) -> Link:
     mass, size, (x, y, z) = LINKS[part]
-    return Link(part, mass, np.array([x, -side * y, z]), box_inertia(mass, size), box=size)
+    return Link(name=part, mass=mass, com=np.array([x, -side * y, z]), inertia=box_inertia(mass, size), box=size)
 
 
 def _provenance(legs: str) -> dict[str, Provenance]:

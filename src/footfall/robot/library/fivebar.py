@@ -34,29 +34,51 @@ SPREAD = 0.9  # of thigh and crank from the vertical in the stand [rad]
 
 
 def fivebar() -> Robot:
-    """The quadruped with five-bar legs: 26 coordinates, 18 degrees of freedom with its loops closed, 11.4 kg."""
+    """Return the quadruped with five-bar legs: 26 coordinates, 18 degrees of freedom with its loops closed, 11.4 kg."""
     mass, size = TRUNK
-    links = [Link("trunk", mass, inertia=box_inertia(mass, size), box=size)]
+    links = [Link(name="trunk", mass=mass, inertia=box_inertia(mass, size), box=size)]
     joints: list[Joint] = []
     feet: list[Foot] = []
     loops: list[Loop] = []
     for leg in LEGS:
         for part, (parent, origin, mass, size, com, axis) in PARTS.items():
             name = f"{leg}_{part}"
-            links.append(Link(f"{name}_link", mass, leg_vector(leg, com), box_inertia(mass, size), box=size))
+            links.append(
+                Link(
+                    name=f"{name}_link", mass=mass, com=leg_vector(leg, com), inertia=box_inertia(mass, size), box=size
+                )
+            )
             joints.append(
-                Joint(name, "revolute", "trunk" if parent == "trunk" else f"{leg}_{parent}_link", f"{name}_link",
-                      leg_vector(leg, origin), axis=np.array(axis), lower=LIMITS[part][0], upper=LIMITS[part][1],
-                      damping=DAMPING if part in MOTORS else BEARING, armature=ARMATURE if part in MOTORS else 0.0)
-            )  # fmt: skip
+                Joint(
+                    name=name,
+                    kind="revolute",
+                    parent="trunk" if parent == "trunk" else f"{leg}_{parent}_link",
+                    child=f"{name}_link",
+                    origin=leg_vector(leg, origin),
+                    axis=np.array(axis),
+                    lower=LIMITS[part][0],
+                    upper=LIMITS[part][1],
+                    damping=DAMPING if part in MOTORS else BEARING,
+                    armature=ARMATURE if part in MOTORS else 0.0,
+                )
+            )
         end = np.array([0.0, 0.0, -LOWER])
-        feet.append(Foot(leg, f"{leg}_knee_link", end, FOOT_RADIUS))
-        loops.append(Loop(f"{leg}_pin", "point", f"{leg}_knee_link", f"{leg}_rod_link", end, end))
+        feet.append(Foot(name=leg, link=f"{leg}_knee_link", position=end, radius=FOOT_RADIUS))
+        loops.append(
+            Loop(name=f"{leg}_pin", kind="point", first=f"{leg}_knee_link", second=f"{leg}_rod_link", at=end, to=end)
+        )
     robot = Robot(
-        "fivebar", links, joints, feet, [Actuator(f"{leg}_{part}", TORQUE, SPEED) for leg in LEGS for part in MOTORS],
-        provenance={"*": Provenance("chosen", "a machine of the size of Doggo, made up for this library")}, loops=loops,
+        name="fivebar",
+        links=links,
+        joints=joints,
+        feet=feet,
+        actuators=[
+            Actuator(joint=f"{leg}_{part}", torque_limit=TORQUE, speed_limit=SPEED) for leg in LEGS for part in MOTORS
+        ],
+        provenance={"*": Provenance("chosen", "a machine of the size of Doggo, made up for this library")},
+        loops=loops,
         notes="Five-bar legs with coaxial motors; its numbers are of no robot that exists.",
-    )  # fmt: skip
+    )
     return robot.replace(poses={"stand": standing_pose(robot, _stand() * len(LEGS))})
 
 

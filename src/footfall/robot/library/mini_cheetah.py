@@ -46,7 +46,7 @@ STAND, FOLD = (0.0, -0.8, 1.6), (0.0, -1.4, 2.7)  # abad, hip, knee of every leg
 
 
 def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> Robot:
-    """The Mini Cheetah: 18 degrees of freedom, 8.252 kg without and 8.912 kg with rotors.
+    """Return the Mini Cheetah: 18 degrees of freedom, 8.252 kg without and 8.912 kg with rotors.
 
     ``hip_inertia``: no mass distribution has the published hip tensor (its principal moments break A + B >= C);
     ``realisable`` zeroes the off-diagonals, ``as_published`` keeps them.
@@ -55,7 +55,7 @@ def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> R
         raise InputError(f"unknown hip inertia '{hip_inertia}': choose {', '.join(HIP_INERTIAS)}")
     as_published = hip_inertia == "as_published"
     hip_tensor = HIP[2] if as_published else np.diag(np.diag(HIP[2]))
-    links = [Link("trunk", TRUNK[0], np.array(TRUNK[1]), TRUNK[2], box=TRUNK_BOX)]
+    links = [Link(name="trunk", mass=TRUNK[0], com=np.array(TRUNK[1]), inertia=TRUNK[2], box=TRUNK_BOX)]
     joints: list[Joint] = []
     feet: list[Foot] = []
     for leg, (_, side) in LEGS.items():
@@ -67,16 +67,32 @@ def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> R
         ):
             name = f"{leg}_{part}"
             links.append(
-                Link(f"{name}_link", mass, leg_vector(leg, com), inertia if side > 0 else mirrored(inertia),
-                     as_published=as_published and part == "hip")
-            )  # fmt: skip
+                Link(
+                    name=f"{name}_link",
+                    mass=mass,
+                    com=leg_vector(leg, com),
+                    inertia=inertia if side > 0 else mirrored(inertia),
+                    as_published=as_published and part == "hip",
+                )
+            )
             rotor = Rotor(ROTOR_MASS, leg_vector(leg, ROTOR_AT[part]), ROTOR_SPIN, ROTOR_ACROSS, GEAR[part])
             joints.append(
-                Joint(name, "revolute", parent, f"{name}_link", leg_vector(leg, origin), axis=np.array(AXIS[part]),
-                      lower=-LIMIT[part], upper=LIMIT[part], damping=DAMPING, dry_friction=DRY_FRICTION, rotor=rotor)
-            )  # fmt: skip
+                Joint(
+                    name=name,
+                    kind="revolute",
+                    parent=parent,
+                    child=f"{name}_link",
+                    origin=leg_vector(leg, origin),
+                    axis=np.array(AXIS[part]),
+                    lower=-LIMIT[part],
+                    upper=LIMIT[part],
+                    damping=DAMPING,
+                    dry_friction=DRY_FRICTION,
+                    rotor=rotor,
+                )
+            )
             parent = f"{name}_link"
-        feet.append(Foot(leg, parent, leg_vector(leg, FOOT_IN_KNEE), FOOT_RADIUS))
+        feet.append(Foot(name=leg, link=parent, position=leg_vector(leg, FOOT_IN_KNEE), radius=FOOT_RADIUS))
     robot = Robot(
         name="mini_cheetah",
         links=links,
@@ -98,9 +114,14 @@ def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> R
 def _actuator(joint: str) -> Actuator:
     gear = GEAR[joint.split("_")[1]]
     return Actuator(
-        joint, torque_limit=MOTOR_TORQUE * gear, speed_limit=BATTERY / (2 * MOTOR_KT * gear), gear=gear,
-        torque_constant=MOTOR_KT, resistance=MOTOR_R, voltage=BATTERY,
-    )  # fmt: skip
+        joint=joint,
+        torque_limit=MOTOR_TORQUE * gear,
+        speed_limit=BATTERY / (2 * MOTOR_KT * gear),
+        gear=gear,
+        torque_constant=MOTOR_KT,
+        resistance=MOTOR_R,
+        voltage=BATTERY,
+    )
 
 
 def _provenance(as_published: bool) -> dict[str, Provenance]:

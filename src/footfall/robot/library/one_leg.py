@@ -16,7 +16,7 @@ from footfall.robot.model.description import Foot, Joint, Link, Provenance, Robo
 _X, _Y, _Z = np.eye(3)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LegNumbers:
     """Masses [kg], lengths [m], distances of centres of mass from the upper end of their links."""
 
@@ -31,9 +31,16 @@ class LegNumbers:
     def links(self, from_hip: bool = True) -> list[Link]:
         """Frames at the upper joints, or at the lower ones; rods with their centre in the middle."""
         up = 0.0 if from_hip else 1.0
-        torso = Link("torso", self.torso_mass, self.torso_height * _Z, self.torso_inertia * np.eye(3))
+        torso = Link(
+            name="torso", mass=self.torso_mass, com=self.torso_height * _Z, inertia=self.torso_inertia * np.eye(3)
+        )
         thigh, shank = (
-            Link(name, mass, (up - 0.5) * length * _Z, mass * length**2 / 12 * np.diag([1.0, 1.0, 0.02]))
+            Link(
+                name=name,
+                mass=mass,
+                com=(up - 0.5) * length * _Z,
+                inertia=mass * length**2 / 12 * np.diag([1.0, 1.0, 0.02]),
+            )
             for name, mass, length in (("thigh", self.thigh_mass, self.thigh), ("shank", self.shank_mass, self.shank))
         )
         return [torso, thigh, shank]
@@ -42,18 +49,26 @@ class LegNumbers:
 def one_leg(
     numbers: LegNumbers | None = None, hip_spring: float = 0.0, knee_spring: float = 0.0, bend: float = 0.5
 ) -> Robot:
-    """The machine with a point foot; springs [N m/rad] pull hip and knee to a knee bent by ``bend`` [rad]."""
+    """Return the machine with a point foot; springs [N m/rad] pull hip and knee to a knee bent by ``bend`` [rad]."""
     numbers = numbers or LegNumbers()
     links = [Link.massless("world"), Link.massless("slide"), Link.massless("hip"), *numbers.links()]
     hip = -float(np.arctan2(numbers.shank * np.sin(bend), numbers.thigh + numbers.shank * np.cos(bend)))
     joints = [
-        Joint("x_hip", "prismatic", "world", "slide", axis=_X),
-        Joint("z_hip", "prismatic", "slide", "hip", axis=_Z),
-        Joint("torso", "revolute", "hip", "torso", axis=_Y),
-        Joint("hip", "revolute", "torso", "thigh", axis=_Y, stiffness=hip_spring, rest=hip),
-        Joint("knee", "revolute", "thigh", "shank", origin=-numbers.thigh * _Z, axis=_Y, stiffness=knee_spring,
-              rest=bend),
-    ]  # fmt: skip
-    feet = [Foot("foot", "shank", -numbers.shank * _Z)]
+        Joint(name="x_hip", kind="prismatic", parent="world", child="slide", axis=_X),
+        Joint(name="z_hip", kind="prismatic", parent="slide", child="hip", axis=_Z),
+        Joint(name="torso", kind="revolute", parent="hip", child="torso", axis=_Y),
+        Joint(name="hip", kind="revolute", parent="torso", child="thigh", axis=_Y, stiffness=hip_spring, rest=hip),
+        Joint(
+            name="knee",
+            kind="revolute",
+            parent="thigh",
+            child="shank",
+            origin=-numbers.thigh * _Z,
+            axis=_Y,
+            stiffness=knee_spring,
+            rest=bend,
+        ),
+    ]
+    feet = [Foot(name="foot", link="shank", position=-numbers.shank * _Z)]
     provenance = {"*": Provenance("chosen", "the slides print no numbers")}
-    return Robot("one_leg", links, joints, feet, floating=False, provenance=provenance)
+    return Robot(name="one_leg", links=links, joints=joints, feet=feet, floating=False, provenance=provenance)

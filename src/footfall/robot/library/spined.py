@@ -50,9 +50,9 @@ def spined(knees: str = "behind") -> Robot:
     mass, size = BODY
     tensor = box_inertia(mass, size)
     links = [
-        Link("trunk", mass, inertia=tensor, box=size),
-        Link("spine_pitch_link", mass, np.array(FRONT_COM), tensor, box=size),
-        Link("spine_roll_link", mass, np.array(HIND_COM), tensor, box=size),
+        Link(name="trunk", mass=mass, inertia=tensor, box=size),
+        Link(name="spine_pitch_link", mass=mass, com=np.array(FRONT_COM), inertia=tensor, box=size),
+        Link(name="spine_roll_link", mass=mass, com=np.array(HIND_COM), inertia=tensor, box=size),
     ]
     half = np.array([MAIN_LENGTH / 2, 0.0, 0.0])
     joints = [
@@ -72,12 +72,20 @@ def spined(knees: str = "behind") -> Robot:
             name = f"{leg}_{part}"
             axis = (1.0, 0.0, 0.0) if part == "abad" else (0.0, 1.0, 0.0)
             joints.append(_joint(name, parent, places[part], axis, mirrored_limits(LIMITS[part], bend)))
-            links.append(Link(f"{name}_link", mass, np.array(com), box_inertia(mass, size), box=size))
+            links.append(
+                Link(name=f"{name}_link", mass=mass, com=np.array(com), inertia=box_inertia(mass, size), box=size)
+            )
             parent = f"{name}_link"
-        feet.append(Foot(leg, parent, np.array([0.0, 0.0, -SHANK]), FOOT_RADIUS))
+        feet.append(Foot(name=leg, link=parent, position=np.array([0.0, 0.0, -SHANK]), radius=FOOT_RADIUS))
     robot = Robot(
-        "spined", links, joints, feet,
-        [Actuator(j.name, SPINE_TORQUE if j.name.startswith("spine") else LEG_TORQUE) for j in joints],
+        name="spined",
+        links=links,
+        joints=joints,
+        feet=feet,
+        actuators=[
+            Actuator(joint=j.name, torque_limit=SPINE_TORQUE if j.name.startswith("spine") else LEG_TORQUE)
+            for j in joints
+        ],
         provenance=_provenance(),
         notes=(
             "Adak et al. turn the base by Euler angles XYZ, R = Rx(roll) Ry(pitch) Rz(yaw), and list the legs FR, "
@@ -85,7 +93,7 @@ def spined(knees: str = "behind") -> Robot:
             "legs, then spine_roll with the hind legs. All lengths, masses, limits and torques are chosen; legs of "
             "about a quarter of the mass and box inertias are the paper's."
         ),
-    )  # fmt: skip
+    )
     hip, knee = two_link_angles(HIP_HEIGHT - FOOT_RADIUS, THIGH, SHANK, -bend)
     leg_pose = {"abad": 0.0, "hip": hip, "knee": knee}
     stand = [leg_pose.get(name.partition("_")[2], 0.0) for name in robot.joint_names]
@@ -96,7 +104,14 @@ def _joint(
     name: str, parent: str, origin: np.ndarray, axis: tuple[float, float, float], limits: tuple[float, float]
 ) -> Joint:
     return Joint(
-        name, "revolute", parent, f"{name}_link", origin, axis=np.array(axis), lower=limits[0], upper=limits[1]
+        name=name,
+        kind="revolute",
+        parent=parent,
+        child=f"{name}_link",
+        origin=origin,
+        axis=np.array(axis),
+        lower=limits[0],
+        upper=limits[1],
     )
 
 

@@ -36,7 +36,7 @@ def xiling(knees: str = "behind") -> Robot:
     """XiLing: 18 degrees of freedom, 41.2 kg; ``knees`` stand ``behind`` the hips or in ``front`` of them."""
     bend = knee_bend(knees)
     mass, size = TRUNK
-    links = [Link("trunk", mass, inertia=box_inertia(mass, size), box=size)]
+    links = [Link(name="trunk", mass=mass, inertia=box_inertia(mass, size), box=size)]
     joints: list[Joint] = []
     feet: list[Foot] = []
     actuators: list[Actuator] = []
@@ -44,29 +44,50 @@ def xiling(knees: str = "behind") -> Robot:
         parent = "trunk"
         for part, (origin, mass, size, com, axis) in PARTS.items():
             name = f"{leg}_{part}"
-            links.append(Link(f"{name}_link", mass, leg_vector(leg, com), box_inertia(mass, size), box=size))
+            links.append(
+                Link(
+                    name=f"{name}_link", mass=mass, com=leg_vector(leg, com), inertia=box_inertia(mass, size), box=size
+                )
+            )
             lower, upper = mirrored_limits(LIMITS[part], bend)
             joints.append(
-                Joint(name, "revolute", parent, f"{name}_link", leg_vector(leg, origin), axis=np.array(axis),
-                      lower=lower, upper=upper)
-            )  # fmt: skip
+                Joint(
+                    name=name,
+                    kind="revolute",
+                    parent=parent,
+                    child=f"{name}_link",
+                    origin=leg_vector(leg, origin),
+                    axis=np.array(axis),
+                    lower=lower,
+                    upper=upper,
+                )
+            )
             belt = KNEE_BELT if part == "knee" else 1.0
             actuators.append(
                 Actuator(
-                    name, PEAK_TORQUE * belt, SPEED / belt, GEAR * belt, continuous_torque=CONTINUOUS_TORQUE * belt
+                    joint=name,
+                    torque_limit=PEAK_TORQUE * belt,
+                    speed_limit=SPEED / belt,
+                    gear=GEAR * belt,
+                    continuous_torque=CONTINUOUS_TORQUE * belt,
                 )
             )
             parent = f"{name}_link"
-        feet.append(Foot(leg, parent, np.array(FOOT_IN_KNEE), FOOT_RADIUS))
+        feet.append(Foot(name=leg, link=parent, position=np.array(FOOT_IN_KNEE), radius=FOOT_RADIUS))
     robot = Robot(
-        "xiling", links, joints, feet, actuators, provenance=_provenance(),
+        name="xiling",
+        links=links,
+        joints=joints,
+        feet=feet,
+        actuators=actuators,
+        provenance=_provenance(),
         notes=(
             "Yan et al. 2021 publish the motors: 12 alike, 0.96 kg each, gear 20, 40 N m continuous and 108 N m "
             "peak, 350 rpm, 48 V, knees through a 1:2 belt; their mass is counted in the trunk, as in the paper's "
             "model. The paper numbers its legs LF, LH, RH, RF and counts abad, hip, knee angles about our -x, +y, +y "
             "on the left and +x, -y, -y on the right; here it is +x, +y, +y on all legs."
         ),
-    )  # fmt: skip
+    )
     return robot.replace(poses={"stand": standing_pose(robot, tuple(bend * q for q in STAND) * 4)})
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,15 +16,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from footfall import numeric
+import nptrace
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
-from footfall.nests import Given, Nest, Scalar
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
 from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
 from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
 from footfall.robot.model.tree import Tree
+from nptrace._types import Given, PyTree, Scalar
 
 ROTOR_MODES = ("none", "armature", "exact")
 PROVENANCE = ("published", "derived", "chosen", "imported")
@@ -57,7 +58,7 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
     """A tree of links on a floating or fixed base.
 
@@ -88,8 +89,11 @@ class Robot:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
         if not self.links:
             raise ModelError(f"robot '{self.name}' has no links")
-        for kind, names in (("link", [x.name for x in self.links]), ("joint", [x.name for x in self.joints]),
-                            ("foot", [x.name for x in self.feet])):  # fmt: skip
+        for kind, names in (
+            ("link", [x.name for x in self.links]),
+            ("joint", [x.name for x in self.joints]),
+            ("foot", [x.name for x in self.feet]),
+        ):
             twice = {n for n in names if names.count(n) > 1}
             if twice:
                 raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
@@ -129,7 +133,7 @@ class Robot:
     @cached_property
     def limb_frames(self) -> LimbFrames:
         """Frames in which like limbs look alike, for compiled steps."""
-        with numeric.untraced():
+        with nptrace.untraced():
             return LimbFrames.of(self.tree)
 
     @cached_property
@@ -138,7 +142,7 @@ class Robot:
 
         A joint that is one in some of several like limbs only is none: limbs that run side by side have one program.
         """
-        with numeric.untraced():
+        with nptrace.untraced():
             found = self.tree.parallel_joints()
             for twins in (twins for limbs in like_limbs(self.tree) for twins in zip(*limbs)):
                 if not all(i in found for i in twins):
@@ -150,7 +154,7 @@ class Robot:
         """Of every loop, the directions in which its ends can move apart: known before a trace."""
         if not self.loops:
             return ()
-        with numeric.untraced():
+        with nptrace.untraced():
             return loop_axes(self.tree, tuple(self.loops))
 
     @cached_property
@@ -162,7 +166,7 @@ class Robot:
         return tuple(j for j, name in enumerate(self.joint_names) if name not in driven)
 
     def with_tree(self, tree: Tree) -> Robot:
-        """An unchecked copy for algorithms that walk the tree, which see it so; links, joints and feet stay."""
+        """Return an unchecked copy for algorithms that walk the tree, which see it so; links, joints and feet stay."""
         copy = self.with_parameters({})
         copy.__dict__["tree"] = tree
         return copy
@@ -174,7 +178,7 @@ class Robot:
         """
         if not self.limb_frames:
             return self
-        if numeric.tracer.get() is None:  # symbols belong to one trace, numbers are kept
+        if not nptrace.is_tracing():  # symbols belong to one trace, numbers are kept
             return self._in_limb_frames
         return self._made_in_limb_frames()
 
@@ -265,7 +269,7 @@ class Robot:
 
     # -- changing ----------------------------------------------------------------------------------------------------
     def replace(self, parameters: Mapping[str, Scalar] | None = None, /, **fields: Any) -> Robot:
-        """A changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0})``."""
+        """Return a changed, checked copy: ``replace(rotors="exact")``, ``replace({"trunk.mass": 4.0})``."""
         parts = self._with_parameters(parameters or {}, checked=True)
         return dataclasses.replace(self, **{**parts, **fields})
 
@@ -284,12 +288,12 @@ class Robot:
         return copy
 
     def parameter(self, path: str) -> Scalar:
-        """The value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
+        """Return the value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
         _, _, part, key = self._find(path)
         return getattr(part, key)
 
     def parameter_names(self) -> list[str]:
-        """Every parameter that ``replace`` and ``free`` understand."""
+        """Return every parameter that ``replace`` and ``free`` understand."""
         return [
             f"{part.name}.{key}" for kind, keys in _PARAMETERS.items() for part in getattr(self, kind) for key in keys
         ]
@@ -305,7 +309,7 @@ class Robot:
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 
     def _with_parameters(self, parameters: Mapping[str, Scalar], checked: bool) -> dict[str, Given]:
-        changed: dict[str, list[Nest]] = {}
+        changed: dict[str, list[PyTree]] = {}
         for path, value in parameters.items():
             kind, index, _, key = self._find(path)
             parts = changed.setdefault(kind, list(getattr(self, kind)))
@@ -320,7 +324,7 @@ class Robot:
 
     # -- provenance and identity -------------------------------------------------------------------------------------
     def provenance_of(self, path: str) -> Provenance:
-        """Where the value of a parameter comes from: ``robot.provenance_of("trunk.mass").status``."""
+        """Return where the value of a parameter comes from: ``robot.provenance_of("trunk.mass").status``."""
         self._find(path)
         found = [p for pattern, p in self.provenance.items() if fnmatch.fnmatchcase(path, pattern)]
         if not found:
@@ -328,12 +332,14 @@ class Robot:
         return found[-1]
 
     NOT_IN_DIGEST = ("name", "poses", "provenance", "notes", "model_file")
-    NOT_IN_DIGEST_IF_EMPTY = ("loops",)  # robots without have the digest that they had before loops were known
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything that enters a computation; equal robots have equal digests."""
-        return str(digest_of(self))
+        """A digest of everything that enters a computation; equal robots have equal digests.
+
+        A robot with parts of a user's class equals itself alone: what such a class does is not in its numbers.
+        """
+        return digest_of(self) or f"user-defined {uuid.uuid4().hex}"
 
     def __repr__(self) -> str:
         return (

@@ -22,17 +22,17 @@ from typing import Any
 import numpy as np
 
 from footfall.errors import InputError, ModelError
-from footfall.nests import Given
 from footfall.robot.model.description import Foot, Joint, Link, Robot
 from footfall.robot.model.parts import number
 from footfall.spatial.rotation import about_x, about_z, snapped
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 CONVENTIONS = ("standard", "modified")
 FRAMES = ("aligned", "dh")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One row of a table: angles θ, α [rad], lengths d, a [m]; ``joint`` names the variable that is added to θ (or d).
 
@@ -63,7 +63,7 @@ class Chain:
     X_LT: Transform
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limb:
     """A chain on a robot: its name (and its foot's), where its table starts on the trunk, its table, links and extras.
 
@@ -79,7 +79,7 @@ class Limb:
 
 
 def row_transform(row: Row, value: float = 0.0, convention: str = "standard") -> Transform:
-    """The pose of the frame after a row in the frame before it, the joint standing at ``value`` [rad or m]."""
+    """Return the pose of the frame after a row in the frame before it, the joint standing at ``value`` [rad or m]."""
     _check(convention, CONVENTIONS, "convention")
     moves = row.joint is not None
     theta = row.theta + (value if moves and row.kind == "revolute" else 0.0)
@@ -92,7 +92,7 @@ def row_transform(row: Row, value: float = 0.0, convention: str = "standard") ->
 
 
 def forward(rows: Sequence[Row], values: Sequence[float] = (), convention: str = "standard") -> list[Transform]:
-    """Poses of the frames after every row, where the table starts; ``values`` in the order of the joints."""
+    """Return poses of the frames after every row, where the table starts; ``values`` in the order of the joints."""
     moving = [row for row in rows if row.joint is not None]
     values = list(values) if len(values) else [0.0] * len(moving)
     if len(values) != len(moving):
@@ -106,10 +106,15 @@ def forward(rows: Sequence[Row], values: Sequence[float] = (), convention: str =
 
 
 def chain(
-    rows: Sequence[Row], parent: str, links: Mapping[str, Link], mount: Transform | None = None,
-    settings: Mapping[str, Mapping[str, Given]] | None = None, convention: str = "standard", frames: str = "aligned",
-) -> Chain:  # fmt: skip
-    """The joints and links of a table that starts at ``mount`` in the frame of the link ``parent``.
+    rows: Sequence[Row],
+    parent: str,
+    links: Mapping[str, Link],
+    mount: Transform | None = None,
+    settings: Mapping[str, Mapping[str, Given]] | None = None,
+    convention: str = "standard",
+    frames: str = "aligned",
+) -> Chain:
+    """Return the joints and links of a table that starts at ``mount`` in the frame of the link ``parent``.
 
     With ``frames="aligned"`` a link's centre of mass and tensor are read in axes parallel to the parent's at zero.
     """
@@ -138,13 +143,13 @@ def chain(
                 X_PJ, axis = Transform(np.eye(3), since.p), snapped(since.R @ [0.0, 0.0, 1.0])
             joints.append(
                 Joint(
-                    row.joint,
-                    row.kind,
-                    parent,
-                    f"{row.joint}_link",
-                    X_PJ.p,
-                    X_PJ.R,
-                    axis,
+                    name=row.joint,
+                    kind=row.kind,
+                    parent=parent,
+                    child=f"{row.joint}_link",
+                    origin=X_PJ.p,
+                    rotation=X_PJ.R,
+                    axis=axis,
                     **settings.get(row.joint, {}),
                 )
             )
@@ -158,17 +163,22 @@ def chain(
 
 
 def robot(
-    name: str, trunk: Link, limbs: Sequence[Limb], floating: bool = True, convention: str = "standard",
-    frames: str = "aligned", **fields: Any,
-) -> Robot:  # fmt: skip
+    name: str,
+    trunk: Link,
+    limbs: Sequence[Limb],
+    floating: bool = True,
+    convention: str = "standard",
+    frames: str = "aligned",
+    **fields: Any,
+) -> Robot:
     """A trunk with limbs from tables; each limb ends in a spherical foot of its name at the table's last frame."""
     links, joints, feet = [trunk], list[Joint](), list[Foot]()
     for limb in limbs:
         made = chain(limb.rows, trunk.name, limb.links, limb.mount, limb.settings, convention, frames)
         links += made.links
         joints += made.joints
-        feet.append(Foot(limb.name, made.links[-1].name, made.X_LT.p, limb.foot_radius))
-    return Robot(name, links, joints, feet, floating=floating, **fields)
+        feet.append(Foot(name=limb.name, link=made.links[-1].name, position=made.X_LT.p, radius=limb.foot_radius))
+    return Robot(name=name, links=links, joints=joints, feet=feet, floating=floating, **fields)
 
 
 def _split(row: Row, convention: str) -> tuple[Transform, Transform]:

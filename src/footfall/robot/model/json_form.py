@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from footfall._io.file_format import check_version
 from footfall.errors import ModelError, unknown
-from footfall.nests import Given
 from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, FlatFoot, Foot, Joint, Link, Rotor
+from nptrace._types import Given
 
 FORMAT = 1
 _NOT_KEPT = ("model_file",)  # a path of this machine, which a file from elsewhere must not name
@@ -27,22 +28,28 @@ _Kind = TypeVar("_Kind")
 
 
 def robot_to_json(robot: Robot) -> str:
-    """The robot as one JSON object."""
+    """Return the robot as one JSON object."""
     fields = {f.name: _plain(getattr(robot, f.name)) for f in dataclasses.fields(robot) if f.name not in _NOT_KEPT}
     return json.dumps({"format": FORMAT, **fields}, allow_nan=False)
 
 
 def robot_from_json(text: str | bytes) -> Robot:
-    """The robot of ``robot_to_json``."""
+    """Return the robot of ``robot_to_json``."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"the robot is not JSON: {error}") from None
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise ModelError(f"the robot is not in format {FORMAT} of footfall's JSON")
+    if not isinstance(data, dict):
+        raise ModelError("the robot's JSON is not an object")
+    check_version("the robot's JSON", data.pop("format", None), FORMAT, ModelError)
     fields = _known(Robot, data)
-    for key, part in (("links", _link), ("joints", _joint), ("feet", _foot), ("actuators", _actuator),
-                      ("loops", _loop)):  # fmt: skip
+    for key, part in (
+        ("links", _link),
+        ("joints", _joint),
+        ("feet", _foot),
+        ("actuators", _actuator),
+        ("loops", _loop),
+    ):
         fields[key] = [part(entry) for entry in _sequence(fields.get(key, []), key)]
     for key, kind in (("poses", Pose), ("provenance", Provenance)):
         entries = fields.get(key, {})

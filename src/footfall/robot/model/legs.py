@@ -16,20 +16,20 @@ KNEES = ("behind", "front")
 
 
 def leg_vector(leg: str, vector: Sequence[float]) -> Float[ndarray, "3"]:
-    """A left fore leg's vector for any leg: x changes sign for hind legs, y for right ones."""
+    """Return a left fore leg's vector for any leg: x changes sign for hind legs, y for right ones."""
     fore, side = LEGS[leg]
     x, y, z = vector
     return np.array([fore * x, side * y, z]) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def knee_bend(knees: str) -> int:
-    """+1 for knees ``behind`` the hips, -1 for knees in ``front``."""
+    """Return +1 for knees ``behind`` the hips, -1 for knees in ``front``."""
     if knees not in KNEES:
         raise InputError(f"unknown place of the knees '{knees}': choose {', '.join(KNEES)}")
     return 1 if knees == "behind" else -1
 
 
 def mirrored_limits(limits: tuple[float, float], bend: int) -> tuple[float, float]:
-    """Limits [rad] given for knees behind, for knees on the side ``bend``."""
+    """Return limits [rad] given for knees behind, for knees on the side ``bend``."""
     lower, upper = limits
     return (lower, upper) if bend > 0 else (-upper, -lower)

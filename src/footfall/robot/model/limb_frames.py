@@ -8,7 +8,7 @@ or the foot, is beside it. Joints keep their angles, senses and order, so that q
 own; the robot's links are not touched, and nothing outside of a step sees these frames.
 
 Where a number is zero or one in some of the limbs only, it is marked, for a trace to keep it as it is in all of them
-(``numeric.opaque``).
+(``nptrace.no_fold``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import numeric
+import nptrace
 from footfall.robot.model.tree import Tree
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
@@ -44,7 +44,7 @@ class LimbFrames:
 
     @staticmethod
     def of(tree: Tree) -> LimbFrames:
-        """The frames for a robot: its own ones for limbs that are alike already, or that have no twin."""
+        """Return the frames for a robot: its own ones for limbs that are alike already, or that have no twin."""
         frames = LimbFrames()
         for limbs in like_limbs(tree):
             frames |= _best(tree, limbs)
@@ -59,25 +59,25 @@ class LimbFrames:
         return bool(self.turns or self.marks)
 
     def into(self, body: int, vector: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-        """A vector in a body's own axes, in its new axes."""
+        """Return a vector in a body's own axes, in its new axes."""
         return _clean(self.turns[body].T @ vector) if body in self.turns else vector
 
     def point(self, body: int, point: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-        """A point of a body in its new frame."""
+        """Return a point of a body in its new frame."""
         moved = self.into(body, point)
         return _clean(moved - self.slides[body], moved) if body in self.slides else moved
 
     def place(self, body: int, point: Float[ndarray, "3"], name: object) -> Float[ndarray, "3"]:
-        """A point of a body in its new frame, opaque where the feet of like limbs are."""
+        """Return a point of a body in its new frame, opaque where the feet of like limbs are."""
         moved, which = self.point(body, point), self.marks.get((body, "foot 0"))
-        return moved if which is None else numeric.opaque(moved, which, name)
+        return moved if which is None else nptrace.no_fold(moved, which, name)
 
     def apply(self, tree: Tree) -> Tree:
-        """The same robot in these frames; in a trace the marked numbers are opaque."""
+        """Return the same robot in these frames; in a trace the marked numbers are opaque."""
         turned = self._turned_tree(tree)
         parts = {i: _parts(turned, i) for i in {i for i, _ in self.marks}}
         for (i, part), which in self.marks.items():
-            parts[i][part] = numeric.opaque(parts[i][part], which, (i, part))
+            parts[i][part] = nptrace.no_fold(parts[i][part], which, (i, part))
         return _with_parts(turned, parts)
 
     def _turned_tree(self, tree: Tree) -> Tree:
@@ -109,7 +109,7 @@ class LimbFrames:
 
 
 def like_limbs(tree: Tree) -> list[list[Limb]]:
-    """Limbs that have the same joints and feet in the same order, two or more a group.
+    """Return limbs that have the same joints and feet in the same order, two or more a group.
 
     A limb is all that hangs on the trunk by one joint; the trunk is the base, and every body with two feet behind it.
     """

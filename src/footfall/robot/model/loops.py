@@ -27,7 +27,7 @@ _POSTURES = 24  # random ones, at which it is looked what a loop's ends can do
 _STILL = 1e-9  # [m] or [rad]: less is rounding
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
     """Closes a loop.
 
@@ -58,9 +58,12 @@ class Loop:
         if not 1 <= len(self.coefficients) <= 8:
             raise ModelError(f"{what} must have 1 to 8 coefficients, got {len(self.coefficients)}")
         coefficients = array_of(self.coefficients, (len(self.coefficients),), f"coefficients of {what}")
-        values = {"at": array_of(self.at, (3,), f"point of {what}", MOST_LENGTH), "rotation": rotation,
-                  "to": array_of(self.to, (3,), f"point of {what}", MOST_LENGTH),
-                  "coefficients": tuple(coefficients.tolist())}  # fmt: skip
+        values = {
+            "at": array_of(self.at, (3,), f"point of {what}", MOST_LENGTH),
+            "rotation": rotation,
+            "to": array_of(self.to, (3,), f"point of {what}", MOST_LENGTH),
+            "coefficients": tuple(coefficients.tolist()),
+        }
         for key, value in values.items():
             object.__setattr__(self, key, value)
 

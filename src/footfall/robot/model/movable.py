@@ -18,7 +18,7 @@ _THIN = 1e-13  # of the largest: less is nothing but rounding
 
 
 def check_masses(robot: Robot, tree: Tree) -> None:
-    """Every motion must move some mass, or the mass matrix is singular."""
+    """Return every motion must move some mass, or the mass matrix is singular."""
     masses = [body.inertia.m for body in tree.bodies]
     for i in range(0 if robot.floating else 1, len(masses)):
         if sum(masses[k] for k in tree.subtree[i]) <= 0:
@@ -52,9 +52,9 @@ def _check_inertias(robot: Robot, tree: Tree) -> None:
             )
         X_PB = body.X_PJ @ screw_motion(S, 0.3 + 0.1 * i)
         to_child = X_PB.motion_matrix()
-        articulated[body.parent] = articulated[body.parent] + to_child.T @ (
-            articulated[i] - np.outer(felt, felt) / d
-        ) @ to_child  # fmt: skip
+        articulated[body.parent] = (
+            articulated[body.parent] + to_child.T @ (articulated[i] - np.outer(felt, felt) / d) @ to_child
+        )
     if robot.floating:
         base = articulated[0]
         size = np.sqrt(np.maximum(np.diag(base), 0.0))

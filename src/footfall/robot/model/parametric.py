@@ -14,11 +14,11 @@ import numpy as np
 
 from footfall.checks import finite_number, positive_number, three_numbers
 from footfall.errors import InputError, unknown
-from footfall.nests import Given
 from footfall.robot.model.description import Actuator, Foot, Joint, Link, Provenance, Robot
 from footfall.robot.model.legs import LEGS, knee_bend, leg_vector
 from footfall.robot.model.placement import standing_pose, two_link_angles
 from footfall.robot.model.shapes import box_inertia, capsule_inertia, cylinder_inertia, rod_inertia
+from nptrace._types import Given
 
 AXES = {"roll": (1.0, 0.0, 0.0), "pitch": (0.0, 1.0, 0.0), "yaw": (0.0, 0.0, 1.0)}
 SHAPES = ("box", "rod")
@@ -28,15 +28,26 @@ Segment = float | Sequence[float]
 
 
 def quadruped(
-    name: str = "quadruped", *, trunk_size: Sequence[float] = (0.40, 0.20, 0.10), trunk_mass: float = 6.0,
+    name: str = "quadruped",
+    *,
+    trunk_size: Sequence[float] = (0.40, 0.20, 0.10),
+    trunk_mass: float = 6.0,
     hips: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
-    axes: Sequence[str] = ("roll", "pitch", "pitch"), segments: Sequence[Segment] = ((0.0, 0.06, 0.0), 0.20, 0.20),
-    segment_masses: Sequence[float] = (0.5, 0.6, 0.15), thickness: float = 0.03, shape: str = "box",
-    spine: Sequence[str] = (), foot_radius: float = 0.02, knees: str | Mapping[str, str] = "behind",
-    crouch: float = 0.85, limits: Sequence[tuple[float, float]] | None = None, torque_limit: float = math.inf,
-    damping: float = 0.0, armature: float = 0.0,
-) -> Robot:  # fmt: skip
-    """A quadruped with 2 to 4 joints per leg and any number of spine joints.
+    axes: Sequence[str] = ("roll", "pitch", "pitch"),
+    segments: Sequence[Segment] = ((0.0, 0.06, 0.0), 0.20, 0.20),
+    segment_masses: Sequence[float] = (0.5, 0.6, 0.15),
+    thickness: float = 0.03,
+    shape: str = "box",
+    spine: Sequence[str] = (),
+    foot_radius: float = 0.02,
+    knees: str | Mapping[str, str] = "behind",
+    crouch: float = 0.85,
+    limits: Sequence[tuple[float, float]] | None = None,
+    torque_limit: float = math.inf,
+    damping: float = 0.0,
+    armature: float = 0.0,
+) -> Robot:
+    """Return a quadruped with 2 to 4 joints per leg and any number of spine joints.
 
     Args:
         name: Name of the robot.
@@ -70,10 +81,12 @@ def quadruped(
         section, section_x = body.add_sections(side)
         for leg in (leg for leg in LEGS if LEGS[leg][0] == side):
             end, origin = body.add_leg(leg, plan, section, places[leg] - [section_x, 0.0, 0.0], thickness, shape)
-            body.feet.append(Foot(leg, end, origin, foot_radius))
-    actuators = [Actuator(j.name, torque_limit=torque_limit) for j in body.joints]
+            body.feet.append(Foot(name=leg, link=end, position=origin, radius=foot_radius))
+    actuators = [Actuator(joint=j.name, torque_limit=torque_limit) for j in body.joints]
     source = Provenance("chosen", "an argument of footfall.robot.model.parametric.quadruped")
-    robot = Robot(name, body.links, body.joints, body.feet, actuators, provenance={"*": source})
+    robot = Robot(
+        name=name, links=body.links, joints=body.joints, feet=body.feet, actuators=actuators, provenance={"*": source}
+    )
     bends = {leg: knee_bend(knees if isinstance(knees, str) else _of_leg(knees, leg, "knee direction")) for leg in LEGS}
     stand = {f"{leg}_{part}": q for leg in LEGS for part, q in _standing(plan, crouch, bends[leg]).items()}
     return robot.replace(poses={"stand": standing_pose(robot, [stand.get(j, 0.0) for j in robot.joint_names])})
@@ -84,13 +97,13 @@ class _Assembly:
 
     def __init__(
         self, trunk_size: tuple[float, float, float], trunk_mass: float, spine: Sequence[str], options: dict[str, Given]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """options: of every joint."""
         x, y, z = trunk_size
         self.spine, self.front, self.options = spine, x / 2, options
         self.mass, self.size = trunk_mass / (len(spine) + 1), (x / (len(spine) + 1), y, z)
         self.tensor = box_inertia(self.mass, self.size)
-        self.links = [Link("trunk", self.mass, inertia=self.tensor, box=self.size)]
+        self.links = [Link(name="trunk", mass=self.mass, inertia=self.tensor, box=self.size)]
         self.joints: list[Joint] = []
         self.feet: list[Foot] = []
 
@@ -102,15 +115,21 @@ class _Assembly:
             face, child = self.front - number * length, f"spine_{number}_link"
             self._add_joint(f"spine_{number}", section, child, np.array([face - x, 0.0, 0.0]), self.spine[number - 1])
             self.links.append(
-                Link(child, self.mass, np.array([side * length / 2, 0.0, 0.0]), self.tensor, box=self.size)
+                Link(
+                    name=child,
+                    mass=self.mass,
+                    com=np.array([side * length / 2, 0.0, 0.0]),
+                    inertia=self.tensor,
+                    box=self.size,
+                )
             )
             section, x = child, face
         return section, x
 
     def add_leg(
         self, leg: str, plan: Sequence[_Part], parent: str, origin: np.ndarray, thickness: float, shape: str
-    ) -> tuple[str, np.ndarray]:  # fmt: skip
-        """(last link, place of the foot on it [m])."""
+    ) -> tuple[str, np.ndarray]:
+        """Return (last link, place of the foot on it [m])."""
         for part in plan:
             vector, child = leg_vector(leg, part.vector.tolist()), f"{leg}_{part.name}_link"
             limits = {"lower": part.lower, "upper": part.upper}
@@ -121,10 +140,20 @@ class _Assembly:
 
     def _add_joint(self, name: str, parent: str, child: str, origin: np.ndarray, axis: str, **limits: float) -> None:
         options = self.options | limits
-        self.joints.append(Joint(name, "revolute", parent, child, origin, axis=np.array(AXES[axis]), **options))
+        self.joints.append(
+            Joint(
+                name=name,
+                kind="revolute",
+                parent=parent,
+                child=child,
+                origin=origin,
+                axis=np.array(AXES[axis]),
+                **options,
+            )
+        )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Part:
     """One joint of a leg and the segment it carries."""
 
@@ -137,9 +166,14 @@ class _Part:
 
 
 def _leg_plan(
-    axes: Sequence[str], segments: Sequence[Segment], masses: Sequence[float],
-    limits: Sequence[tuple[float, float]] | None, shape: str, thickness: float, crouch: float,
-) -> list[_Part]:  # fmt: skip
+    axes: Sequence[str],
+    segments: Sequence[Segment],
+    masses: Sequence[float],
+    limits: Sequence[tuple[float, float]] | None,
+    shape: str,
+    thickness: float,
+    crouch: float,
+) -> list[_Part]:
     if isinstance(axes, str) or not 2 <= len(axes) <= 4:
         raise InputError(f"a leg has 2 to 4 joints, got the axes {axes!r}")
     for values, what in ((segments, "segments"), (masses, "segment masses"), (limits, "limits")):
@@ -164,7 +198,7 @@ def _leg_plan(
             vector = three_numbers(segment, f"segment at {part}")
         lower, upper = limits[i] if limits is not None else (-math.inf, math.inf)
         mass = positive_number(masses[i], f"mass of the segment at {part}")
-        parts.append(_Part(part, axis, vector, mass, lower, upper))
+        parts.append(_Part(name=part, axis=axis, vector=vector, mass=mass, lower=lower, upper=upper))
     return parts
 
 
@@ -181,7 +215,7 @@ def _segment_link(name: str, mass: float, vector: np.ndarray, thickness: float, 
     tensor = across * np.eye(3) + (spin - across) * np.outer(along, along)
     straight = np.count_nonzero(vector) <= 1
     width, depth, height = (max(abs(float(c)), thickness) for c in vector)
-    return Link(name, mass, vector / 2, tensor, box=(width, depth, height) if straight else None)
+    return Link(name=name, mass=mass, com=vector / 2, inertia=tensor, box=(width, depth, height) if straight else None)
 
 
 def _standing(plan: Sequence[_Part], crouch: float, bend: int) -> dict[str, float]:

@@ -5,6 +5,7 @@ Each check raises ``ModelError`` with one sentence that names the part. SI units
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +14,11 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import number_within
 from footfall.errors import ModelError
-from footfall.nests import Given
 from footfall.spatial.rotation import about_axis, is_rotation, right_angled, snapped
 from footfall.spatial.transform import Transform
+from nptrace._types import Given
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
 MOST_NAME = 200
@@ -42,21 +44,11 @@ def array_of(value: Given, shape: tuple[int, ...], what: str, most: float = math
     return array
 
 
-def number(value: Given, what: str, low: float = -math.inf, high: float = math.inf, infinite: bool = False) -> float:
-    """A float within [low, high], or a ModelError that names ``what``."""
-    try:
-        result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{what} must be a number, got {value!r}") from None
-    if math.isnan(result) or (math.isinf(result) and not infinite):
-        raise ModelError(f"{what} is not finite: {result}")
-    if not low <= result <= high:
-        raise ModelError(f"{what} must lie in [{low:g}, {high:g}], got {result:g}")
-    return result
+number = functools.partial(number_within, error=ModelError)
 
 
 def name_of(value: Given, what: str) -> str:
-    """A name that may stand on a page, in a table and in a message: printable, short, and no markup.
+    """Return a name that may stand on a page, in a table and in a message: printable, short, and no markup.
 
     Every robot passes here, from a file, a recording or Python.
     """
@@ -75,7 +67,7 @@ def _set(part: Given, **values: Any) -> None:
         object.__setattr__(part, key, value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Link:
     """A rigid body: mass [kg], centre of mass [m] in the link frame, inertia [kg m²] about it in link axes.
 
@@ -93,8 +85,15 @@ class Link:
     @staticmethod
     def massless(name: str) -> Link:
         link = object.__new__(Link)
-        _set(link, name=name_of(name, "a link"), mass=0.0, com=array_of(np.zeros(3), (3,), name), as_published=False,
-             inertia=array_of(np.zeros((3, 3)), (3, 3), name), box=None)  # fmt: skip
+        _set(
+            link,
+            name=name_of(name, "a link"),
+            mass=0.0,
+            com=array_of(np.zeros(3), (3,), name),
+            as_published=False,
+            inertia=array_of(np.zeros((3, 3)), (3, 3), name),
+            box=None,
+        )
         return link
 
     def __post_init__(self) -> None:
@@ -138,14 +137,17 @@ class Rotor:
     gear: float
 
     def __post_init__(self) -> None:
-        _set(self, mass=number(self.mass, "mass of a rotor", 0, MOST_MASS),
-             position=array_of(self.position, (3,), "position of a rotor", MOST_LENGTH),
-             spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0, MOST_INERTIA),
-             transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0, MOST_INERTIA),
-             gear=number(self.gear, "gear of a rotor", -1e6, 1e6))  # fmt: skip
+        _set(
+            self,
+            mass=number(self.mass, "mass of a rotor", 0, MOST_MASS),
+            position=array_of(self.position, (3,), "position of a rotor", MOST_LENGTH),
+            spin_inertia=number(self.spin_inertia, "spin inertia of a rotor", 0, MOST_INERTIA),
+            transverse_inertia=number(self.transverse_inertia, "transverse inertia of a rotor", 0, MOST_INERTIA),
+            gear=number(self.gear, "gear of a rotor", -1e6, 1e6),
+        )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Joint:
     """Joins ``child`` to ``parent``: at zero the child's frame lies at ``origin`` [m] in the parent's, turned by
     ``rotation``.
@@ -190,12 +192,19 @@ class Joint:
         upper = number(self.upper, f"upper limit of {what}", infinite=True)
         if lower > upper:
             raise ModelError(f"limits of {what} are reversed: lower {lower:g} > upper {upper:g}")
-        _set(self, origin=array_of(self.origin, (3,), f"origin of {what}", MOST_LENGTH), rotation=rotation, axis=axis,
-             lower=lower, upper=upper, rest=number(self.rest, f"rest position of {what}"),
-             damping=number(self.damping, f"damping of {what}", 0),
-             dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
-             armature=number(self.armature, f"armature of {what}", 0, MOST_INERTIA),
-             stiffness=number(self.stiffness, f"stiffness of {what}", 0))  # fmt: skip
+        _set(
+            self,
+            origin=array_of(self.origin, (3,), f"origin of {what}", MOST_LENGTH),
+            rotation=rotation,
+            axis=axis,
+            lower=lower,
+            upper=upper,
+            rest=number(self.rest, f"rest position of {what}"),
+            damping=number(self.damping, f"damping of {what}", 0),
+            dry_friction=number(self.dry_friction, f"dry friction of {what}", 0),
+            armature=number(self.armature, f"armature of {what}", 0, MOST_INERTIA),
+            stiffness=number(self.stiffness, f"stiffness of {what}", 0),
+        )
 
     @property
     def X_PJ(self) -> Transform:
@@ -206,14 +215,14 @@ class Joint:
         return Transform(right_angled(self.rotation), self.origin)
 
     def displacement(self, position: float) -> Transform:
-        """Where the joint puts its child, from where it is at zero, at a numeric position [rad or m]."""
+        """Return where the joint puts its child, from where it is at zero, at a numeric position [rad or m]."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), position * self.axis)
         turned = about_axis(self.axis, position) if self.kind == "revolute" else np.eye(3)
         return Transform(turned, np.zeros(3))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Foot:
     """A sphere on a link: centre [m] in the link's frame, radius [m] (0 is a point).
 
@@ -228,12 +237,13 @@ class Foot:
     axis: tuple[float, float, float] | None = None
     tyre: float = 0.0
 
-    NOT_IN_DIGEST_IF_EMPTY = ("axis", "tyre")
-
     def __post_init__(self) -> None:
         name = name_of(self.name, "a foot")
-        _set(self, position=array_of(self.position, (3,), f"position of foot '{name}'"),
-             radius=number(self.radius, f"radius of foot '{name}'", 0))  # fmt: skip
+        _set(
+            self,
+            position=array_of(self.position, (3,), f"position of foot '{name}'"),
+            radius=number(self.radius, f"radius of foot '{name}'", 0),
+        )
         if self.axis is None:
             return
         axis = array_of(self.axis, (3,), f"axis of wheel '{name}'")
@@ -244,10 +254,10 @@ class Foot:
         _set(self, axis=tuple(snapped(axis / length).tolist()), tyre=tyre)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FlatFoot(Foot):
     """A foot with a sole: ``sole`` is its length along x and width along y [m] in the link's axes, and ``position`` the
-    middle of it. It holds six components of a wrench (``dynamics.flat_feet``), or touches by its corners
+    middle of it. It holds six components of a wrench (``dynamics.formalisms.flat_feet``), or touches by its corners
     (``robot.by_corners``)."""
 
     sole: tuple[float, float] = (0.2, 0.1)
@@ -262,7 +272,7 @@ class FlatFoot(Foot):
         _set(self, sole=tuple(sole.tolist()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Actuator:
     """A motor at a joint. Torque [N m] and speed [rad/s] limits at the joint; the electrical data are optional.
 
@@ -282,10 +292,13 @@ class Actuator:
 
     def __post_init__(self) -> None:
         what = f"of the actuator at joint '{name_of(self.joint, 'an actuator')}'"
-        _set(self, torque_limit=number(self.torque_limit, f"torque limit {what}", 0, infinite=True),
-             speed_limit=number(self.speed_limit, f"speed limit {what}", 0, infinite=True),
-             continuous_torque=number(self.continuous_torque, f"continuous torque {what}", 0, infinite=True),
-             gear=number(self.gear, f"gear {what}"))  # fmt: skip
+        _set(
+            self,
+            torque_limit=number(self.torque_limit, f"torque limit {what}", 0, infinite=True),
+            speed_limit=number(self.speed_limit, f"speed limit {what}", 0, infinite=True),
+            continuous_torque=number(self.continuous_torque, f"continuous torque {what}", 0, infinite=True),
+            gear=number(self.gear, f"gear {what}"),
+        )
         if self.gear == 0:
             raise ModelError(f"gear {what} must not be zero")
         for key in ("torque_constant", "resistance", "voltage"):

@@ -18,7 +18,7 @@ from footfall.spatial.transform import Transform
 
 
 def body_poses(robot: Robot, q: np.ndarray | None = None) -> list[Transform]:
-    """X_WB of every body of ``robot.tree`` at ``q`` (all zero, the base at the origin, if not given)."""
+    """Return X_WB of every body of ``robot.tree`` at ``q`` (all zero, the base at the origin, if not given)."""
     q = robot.state()[0] if q is None else np.asarray(q, dtype=float)
     if q.shape != (robot.nq,):
         raise InputError(f"q of robot '{robot.name}' must have shape ({robot.nq},), got {q.shape}")
@@ -39,7 +39,7 @@ def body_poses(robot: Robot, q: np.ndarray | None = None) -> list[Transform]:
 
 
 def foot_centres(robot: Robot, q: np.ndarray | None = None) -> np.ndarray:
-    """Centres of the feet's spheres in the world [m], one row per foot."""
+    """Return centres of the feet's spheres in the world [m], one row per foot."""
     poses = body_poses(robot, q)
     return np.array([poses[b].point(p) for b, p in zip(robot.tree.feet, robot.tree.foot_positions)]).reshape(-1, 3)
 
@@ -52,7 +52,7 @@ def standing_pose(robot: Robot, joints: Sequence[float] | np.ndarray) -> Pose:
 
 
 def two_link_angles(depth: float, upper: float, lower: float, bend: int) -> tuple[float, float]:
-    """Hip and knee [rad] that put the end of two hanging links [m] ``depth`` straight below the hip.
+    """Return hip and knee [rad] that put the end of two hanging links [m] ``depth`` straight below the hip.
 
     Angles are right-handed about an axis; ``bend`` = +1 or -1 is the sign of the knee's.
     """

@@ -16,18 +16,18 @@ from footfall.spatial.vector import symmetric
 def tensor(
     ixx: float, iyy: float, izz: float, ixy: float = 0.0, ixz: float = 0.0, iyz: float = 0.0
 ) -> Float[ndarray, "3 3"]:
-    """The matrix of six moments [kg m²]; off-diagonals are matrix elements, ixy = -∫ x y dm."""
+    """Return the matrix of six moments [kg m²]; off-diagonals are matrix elements, ixy = -∫ x y dm."""
     return symmetric(np.array([[ixx, ixy, ixz], [0.0, iyy, iyz], [0.0, 0.0, izz]]))
 
 
 def mirrored(inertia: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
-    """The tensor of the body's mirror image across the plane y = 0: ixy and iyz change sign."""
+    """Return the tensor of the body's mirror image across the plane y = 0: ixy and iyz change sign."""
     flip = np.diag([1.0, -1.0, 1.0])
     return np.asarray(flip @ inertia @ flip)
 
 
 def box_inertia(mass: float, size: Sequence[float]) -> Float[ndarray, "3 3"]:
-    """A solid box: ``mass`` [kg], ``size`` = lengths along x, y, z [m]."""
+    """Return a solid box: ``mass`` [kg], ``size`` = lengths along x, y, z [m]."""
     m = positive_number(mass, "mass of a box")
     if len(size) != 3:
         raise InputError(f"a box has three lengths along x, y, z, got {len(size)}")
@@ -36,13 +36,13 @@ def box_inertia(mass: float, size: Sequence[float]) -> Float[ndarray, "3 3"]:
 
 
 def cylinder_inertia(mass: float, radius: float, length: float, axis: str = "z") -> Float[ndarray, "3 3"]:
-    """A solid cylinder of ``radius`` and ``length`` [m] along ``axis``; a thin one is a rod."""
+    """Return a solid cylinder of ``radius`` and ``length`` [m] along ``axis``; a thin one is a rod."""
     m, r, h = (positive_number(value, "mass, radius and length of a cylinder") for value in (mass, radius, length))
     return _along(axis, m / 2 * r * r, m / 12 * (3 * r * r + h * h))
 
 
 def capsule_inertia(mass: float, radius: float, length: float, axis: str = "z") -> Float[ndarray, "3 3"]:
-    """A cylinder of ``length`` [m] between its two half-spheres of ``radius`` [m], of one density throughout."""
+    """Return a cylinder of ``length`` [m] between its two half-spheres of ``radius`` [m], of one density throughout."""
     m, r, h = (positive_number(value, "mass, radius and length of a capsule") for value in (mass, radius, length))
     tube = m * h / (h + 4 / 3 * r)
     ball = m - tube  # both halves together
@@ -52,7 +52,7 @@ def capsule_inertia(mass: float, radius: float, length: float, axis: str = "z") 
 
 
 def rod_inertia(mass: float, length: float, radius: float | None = None, axis: str = "z") -> Float[ndarray, "3 3"]:
-    """A slender round rod; unless given, its ``radius`` is a twentieth of its ``length`` [m]."""
+    """Return a slender round rod; unless given, its ``radius`` is a twentieth of its ``length`` [m]."""
     return cylinder_inertia(mass, length / 20 if radius is None else radius, length, axis)
 
 

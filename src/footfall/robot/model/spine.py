@@ -31,17 +31,22 @@ ROTOR = 0.05  # [kg m²] of a motor at the joint: chosen
 
 
 def spine_joints(robot: Robot) -> tuple[str, ...]:
-    """Joints that carry several feet, but are no leg's: those of the spine, in the order of q."""
+    """Return joints that carry several feet, but are no leg's: those of the spine, in the order of q."""
     tree = robot.tree
     carried = [sum(1 for body in tree.feet if j in tree.support[body]) for j in range(1, robot.nj + 1)]
     return tuple(name for name, feet in zip(robot.joint_names, carried) if feet > 1)
 
 
 def with_spine(
-    robot: Robot, kind: str, stiffness: float = 800.0, damping: float | None = None, torque_limit: float | None = None,
-    armature: float = ROTOR, joints: Sequence[str] | None = None,
-) -> Robot:  # fmt: skip
-    """The robot with another spine.
+    robot: Robot,
+    kind: str,
+    stiffness: float = 800.0,
+    damping: float | None = None,
+    torque_limit: float | None = None,
+    armature: float = ROTOR,
+    joints: Sequence[str] | None = None,
+) -> Robot:
+    """Return the robot with another spine.
 
     Args:
         robot: One with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
@@ -84,7 +89,9 @@ def _motors(robot: Robot, joints: Sequence[str], limit: float | None) -> list[Ac
         a if limit is None or a.joint not in joints else dataclasses.replace(a, torque_limit=limit)
         for a in robot.actuators
     ]
-    return kept + [Actuator(j, math.inf if limit is None else limit) for j in joints if j not in driven]
+    return kept + [
+        Actuator(joint=j, torque_limit=math.inf if limit is None else limit) for j in joints if j not in driven
+    ]
 
 
 def _welded(robot: Robot, joints: Sequence[str]) -> Robot:
@@ -101,9 +108,14 @@ def _welded(robot: Robot, joints: Sequence[str]) -> Robot:
 def _fixed(joint: Joint, angle: float) -> Joint:
     moved = joint.displacement(angle)
     return Joint(
-        joint.name, "fixed", joint.parent, joint.child, joint.origin + joint.rotation @ moved.p,
-        joint.rotation @ moved.R, joint.axis,
-    )  # fmt: skip
+        name=joint.name,
+        kind="fixed",
+        parent=joint.parent,
+        child=joint.child,
+        origin=joint.origin + joint.rotation @ moved.p,
+        rotation=joint.rotation @ moved.R,
+        axis=joint.axis,
+    )
 
 
 def _in_series(robot: Robot, joints: Sequence[str], stiffness: float, damping: float, armature: float) -> Robot:
@@ -117,11 +129,18 @@ def _in_series(robot: Robot, joints: Sequence[str], stiffness: float, damping: f
         links.append(Link.massless(rotor))
         made += [
             dataclasses.replace(joint, child=rotor, armature=joint.armature + armature),
-            Joint(joint.name + SPRING, joint.kind, rotor, joint.child, axis=joint.axis, damping=damping,
-                  stiffness=stiffness),
-        ]  # fmt: skip
+            Joint(
+                name=joint.name + SPRING,
+                kind=joint.kind,
+                parent=rotor,
+                child=joint.child,
+                axis=joint.axis,
+                damping=damping,
+                stiffness=stiffness,
+            ),
+        ]
     sprung = [joint.name + SPRING for joint in made if joint.name in joints]
-    idle = [Actuator(name, 0.0) for name in sprung]
+    idle = [Actuator(joint=name, torque_limit=0.0) for name in sprung]
     stands = {name: dict(zip(robot.joint_names, pose.joints)) for name, pose in robot.poses.items()}
     bare = robot.replace(links=links, joints=made, actuators=[*robot.actuators, *idle], poses={})
     poses = {

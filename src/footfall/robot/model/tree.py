@@ -36,7 +36,7 @@ class Spin:
     momentum: Float[ndarray, "3"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Body:
     """A moving body and the joint that carries it; body 0 is carried by none."""
 
@@ -51,7 +51,7 @@ class Body:
     spins: tuple[Spin, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tree:
     """Bodies and the index sets of the paper."""
 
@@ -79,7 +79,7 @@ class Tree:
         return moved[:-1] if len(moved) > 1 and self.is_wheel(foot) else moved
 
     def is_wheel(self, foot: int) -> bool:
-        """Whether a foot turns about its own centre."""
+        """Return whether a foot turns about its own centre."""
         body, p = self.bodies[self.feet[foot]], self.foot_positions[foot]
         off = p - (p @ body.axis) * body.axis
         return body.kind == "revolute" and float(off @ off) < _CENTRED**2
@@ -131,11 +131,19 @@ class Tree:
             raise ModelError(f"link '{lost}' is part of a loop: its joints lead back to itself, and not to '{root}'")
         number = {joint.name: i for i, (_, _, joint, _) in enumerate(carried) if joint is not None}
         bodies = tuple(
-            Body(name, parent, joint, "base" if joint is None else joint.kind,
-                 np.zeros(3) if joint is None else joint.axis, X_PJ, _total(welded[i]), armatures[i],
-                 tuple(Spin(number[j], momentum) for j, momentum in spinning[i]))
+            Body(
+                name=name,
+                parent=parent,
+                joint=joint,
+                kind="base" if joint is None else joint.kind,
+                axis=np.zeros(3) if joint is None else joint.axis,
+                X_PJ=X_PJ,
+                inertia=_total(welded[i]),
+                armature=armatures[i],
+                spins=tuple(Spin(number[j], momentum) for j, momentum in spinning[i]),
+            )
             for i, (name, parent, joint, X_PJ) in enumerate(carried)
-        )  # fmt: skip
+        )
         return _indexed(robot, bodies, frames)
 
 
@@ -170,8 +178,15 @@ def _root(robot: Robot, children: dict[str, list[Joint]]) -> str:
     return roots[0]
 
 
-def _rotor(robot: Robot, joint: Joint, body: int, X_BL: Transform, X_BJ: Transform,
-           welded: list[list[Inertia]], spinning: list[list[tuple[str, ndarray]]]) -> float:  # fmt: skip
+def _rotor(
+    robot: Robot,
+    joint: Joint,
+    body: int,
+    X_BL: Transform,
+    X_BJ: Transform,
+    welded: list[list[Inertia]],
+    spinning: list[list[tuple[str, ndarray]]],
+) -> float:
     """Weld the rotor of a joint to the body that carries it; returns the inertia it reflects to the joint."""
     rotor = joint.rotor
     if rotor is None or robot.rotors == "none":
@@ -214,8 +229,16 @@ def _indexed(robot: Robot, bodies: tuple[Body, ...], frames: dict[str, tuple[int
             feet.append(body)
             positions.append(X_BL.point(foot.position))
     return Tree(
-        bodies=bodies, parent=parent, pred=parent[1:], succ=tuple(range(1, n)), support=tuple(support),
-        children=children, subtree=subtree, feet=tuple(feet), foot_positions=tuple(positions), frames=frames,
+        bodies=bodies,
+        parent=parent,
+        pred=parent[1:],
+        succ=tuple(range(1, n)),
+        support=tuple(support),
+        children=children,
+        subtree=subtree,
+        feet=tuple(feet),
+        foot_positions=tuple(positions),
+        frames=frames,
         joint_names=tuple(body.joint.name for body in bodies if body.joint is not None),
         base_dof=6 if robot.floating else 0,
-    )  # fmt: skip
+    )

@@ -13,11 +13,15 @@ from footfall.gait.pattern import LEGS
 
 _QUIET = 0.1  # a reflex of a leg that acts again within this is the same event [s]
 _WORDS = {
-    "early_touchdown": "early touchdown of {}", "missed_touchdown": "missed touchdown of {}: it reaches down",
-    "slip": "{} slips: friction {:.2f} is trusted", "stumble": "{} stumbles: it swings again, higher",
-    "sidestep": "sidestep: the capture point leaves the feet", "safe_stop": "safe stop: a fall is certain, legs fold",
-    "slope": "slope: trunk and footholds follow it", "rough_ground": "rough ground: feet go higher",
-}  # fmt: skip
+    "early_touchdown": "early touchdown of {}",
+    "missed_touchdown": "missed touchdown of {}: it reaches down",
+    "slip": "{} slips: friction {:.2f} is trusted",
+    "stumble": "{} stumbles: it swings again, higher",
+    "sidestep": "sidestep: the capture point leaves the feet",
+    "safe_stop": "safe stop: a fall is certain, legs fold",
+    "slope": "slope: trunk and footholds follow it",
+    "rough_ground": "rough ground: feet go higher",
+}
 
 
 def begun(

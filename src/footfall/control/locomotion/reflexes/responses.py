@@ -14,8 +14,8 @@ from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
-from footfall.gravity import STANDARD
-from footfall.nests import Scalar
+from footfall.spatial.gravity import STANDARD
+from nptrace._types import Scalar
 
 CLEARANCE, MOST_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
 RISE, MOST_RISE = 0.5, 0.02

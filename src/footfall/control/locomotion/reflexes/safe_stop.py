@@ -19,8 +19,8 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import DAMPING
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
-from footfall.nests import Scalar
 from footfall.robot.model.description import Robot
+from nptrace._types import Scalar
 
 LEAN = np.radians(70.0)
 FURTHEST = 0.85  # of the height, outside of the feet: they are put at most 0.7 from under their hips

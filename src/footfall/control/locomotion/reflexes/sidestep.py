@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gravity import STANDARD
-from footfall.nests import Scalar
+from footfall.spatial.gravity import STANDARD
+from nptrace._types import Scalar
 
 AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
@@ -23,9 +23,12 @@ FURTHEST = 0.7  # of the hip's height, from under the hip
 
 
 def capture_point(
-    com: Float[ndarray, "3"], velocity: Float[ndarray, "3"], wanted: Float[ndarray, "3"], height: Scalar,
+    com: Float[ndarray, "3"],
+    velocity: Float[ndarray, "3"],
+    wanted: Float[ndarray, "3"],
+    height: Scalar,
     g: Scalar = STANDARD,
-) -> Float[ndarray, "2"]:  # fmt: skip
+) -> Float[ndarray, "2"]:
     """Where a foot would have to come to end the motion beyond what is wanted [m]."""
     return com[:2] + np.sqrt(height / g) * (velocity - wanted)[:2]
 

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
-from footfall.nests import Scalar
-from footfall.numeric import norm
 from footfall.spatial import cross
+from nptrace import norm
+from nptrace._types import Scalar
 
 SLIDING = 0.2  # [m/s]
 LOADED = 0.08  # of the weight
@@ -26,9 +26,15 @@ UPHILL = 1.5  # times the slope: pyramids lie within the cone, and walking takes
 
 
 def sliding(
-    on: Scalar, stood: Float[ndarray, "4"], velocities: Float[ndarray, "4 3"], forces: Float[ndarray, "4 3"],
-    normal: Float[ndarray, "3"], weight: float, slid: Float[ndarray, "4"], dt: float,
-) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+    on: Scalar,
+    stood: Float[ndarray, "4"],
+    velocities: Float[ndarray, "4 3"],
+    forces: Float[ndarray, "4 3"],
+    normal: Float[ndarray, "3"],
+    weight: float,
+    slid: Float[ndarray, "4"],
+    dt: float,
+) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:
     """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
     which, measured = [], []
     for k in range(4):
@@ -42,9 +48,11 @@ def sliding(
 
 
 def of_the_soles(
-    velocities: Float[ndarray, "4 3"], turning: Float[ndarray, "4 3"], radii: Float[ndarray, "4"],
+    velocities: Float[ndarray, "4 3"],
+    turning: Float[ndarray, "4 3"],
+    radii: Float[ndarray, "4"],
     normal: Float[ndarray, "3"],
-) -> Float[ndarray, "4 3"]:  # fmt: skip
+) -> Float[ndarray, "4 3"]:
     """Velocities where the feet touch: a foot that rolls moves, and does not slide."""
     return np.stack([velocities[k] - cross(turning[k], radii[k] * normal) for k in range(4)])
 

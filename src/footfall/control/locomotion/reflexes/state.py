@@ -9,10 +9,10 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.switches import NAMES, Reflexes
-from footfall.nests import Nest, Scalar
+from nptrace._types import PyTree, Scalar
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReflexMemory:
     """Part of a plan's memory; ``acting`` is what a log is made of."""
 
@@ -35,27 +35,27 @@ class ReflexMemory:
     def at_start(reflexes: Reflexes, friction: float) -> ReflexMemory:
         none = np.zeros(4)
         return ReflexMemory(
-            reflexes.numbers(),
-            np.zeros((len(NAMES), 4)),
-            none,
-            none,
-            friction,
-            none,
-            none,
-            none,
-            none,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
-            0.0,
+            on=reflexes.numbers(),
+            acting=np.zeros((len(NAMES), 4)),
+            since=none,
+            slid=none,
+            friction=friction,
+            barred=none,
+            again=none,
+            lasting=none,
+            higher=none,
+            alarm=0.0,
+            doomed=0.0,
+            folded=0.0,
+            unevenness=0.0,
+            gear=0.0,
         )
 
     def has(self, name: str) -> Scalar:
         return self.on[NAMES.index(name)] > 0.5
 
 
-def acting(legs: dict[str, Nest], trunk: dict[str, Nest], gear: Scalar) -> Float[ndarray, "9 4"]:
+def acting(legs: dict[str, PyTree], trunk: dict[str, PyTree], gear: Scalar) -> Float[ndarray, "9 4"]:
     """What acts on which leg, in the order of NAMES; the last row is the gear of the gaits by speed."""
     ones = np.ones(4)
     rows = {name: np.where(which, 1.0, 0.0) for name, which in legs.items()}

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.nests import Scalar
-from footfall.numeric import norm
+from nptrace import norm
+from nptrace._types import Scalar
 
 FIRST, LAST = 0.08, 0.85  # parts of a swing within which a force may be a hit
 AGAINST = 0.7  # of the force points against the swing

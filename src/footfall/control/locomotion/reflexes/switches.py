@@ -11,7 +11,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
-from footfall.nests import Given
+from nptrace._types import Given
 
 OF_A_LEG = ("early_touchdown", "missed_touchdown", "slip", "stumble")
 OF_THE_TRUNK = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")

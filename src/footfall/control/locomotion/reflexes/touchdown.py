@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from numpy import ndarray
 
-from footfall.nests import Scalar
+from nptrace._types import Scalar
 
 EARLIEST = 0.55  # part of a swing before which the ground is an obstacle
 ON_TIME = 0.85  # part of a swing after which a touchdown is no event
@@ -27,9 +27,13 @@ def early(
 
 
 def missed(
-    on: Scalar, planned: Float[ndarray, "4"], felt: Shaped[ndarray, "4"], down_before: Float[ndarray, "4"],
-    since: Float[ndarray, "4"], dt: float,
-) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:  # fmt: skip
+    on: Scalar,
+    planned: Float[ndarray, "4"],
+    felt: Shaped[ndarray, "4"],
+    down_before: Float[ndarray, "4"],
+    since: Float[ndarray, "4"],
+    dt: float,
+) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:
     """(which feet reach down, how long they have been late [s])."""
     late = (planned > 0.5) & ~felt & (down_before < 0.5) & on
     since = np.where(late, since + dt, 0.0)

@@ -1,0 +1,41 @@
+"""One version number for every file format of footfall; a file in another version is refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from footfall.errors import FootfallError, InputError
+
+_MOST_CHARACTERS = 24  # of a version that is quoted
+
+
+def version_in(entries: Mapping[str, object]) -> object:
+    """Return the version under "format" among arrays or attributes as a plain number; None if there is none."""
+    found = entries.get("format")
+    return found.item() if isinstance(found, np.ndarray | np.generic) and found.size == 1 else found
+
+
+def check_version(file: str | Path, found: object, reads: int, error: type[FootfallError] = InputError) -> None:
+    """Refuse a file unless it was written in the version of its format that is read.
+
+    Args:
+        file: its name, or what else it is called in the message.
+        found: the version that it gives; None where it gives none, which counts as version 0.
+        reads: the version that this footfall reads.
+        error: what is raised.
+
+    Raises:
+        FootfallError: of the type ``error``, with both versions.
+    """
+    if type(found) is int and found == reads:
+        return
+    written = 0 if found is None else str(found)[:_MOST_CHARACTERS]
+    raise error(
+        f"{file} was written in version {written} of its format, this footfall reads version {reads}: write it again"
+    )
+
+
+__all__ = ["check_version", "version_in"]

@@ -1,0 +1,35 @@
+"""JSON files that nobody vouches for: of a bounded size, and what is wrong with one is said in one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from footfall.errors import SPOILED, InputError, reason
+from nptrace._types import Given
+
+MOST_BYTES = 1_000_000
+
+
+def bounded_bytes(path: str | os.PathLike[str], what: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """All of a file that is small enough; ``what`` names it ("the motors")."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(most_bytes + 1)
+    except (OSError, ValueError) as error:  # a null character in a name is a ValueError
+        raise InputError(f"cannot read {what} {path}: {reason(error)}") from None
+    if len(data) > most_bytes:
+        raise InputError(f"{path} is larger than {most_bytes / 1e6:g} MB, too large for {what}")
+    return data
+
+
+def read_json(path: str | os.PathLike[str], what: str, wrong: str, most_bytes: int = MOST_BYTES) -> Given:
+    """The content of a file; ``what`` names it ("the motors"), ``wrong`` is said where it is no JSON."""
+    data = bounded_bytes(path, what, most_bytes)
+    try:
+        return json.loads(data)
+    except SPOILED:
+        raise InputError(wrong) from None
+
+
+__all__ = ["MOST_BYTES", "bounded_bytes", "read_json"]

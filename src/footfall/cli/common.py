@@ -1,0 +1,146 @@
+"""What commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footfall.cli import completing
+from footfall.errors import printable
+from nptrace._types import Json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from footfall.recording.recording import Recording
+    from footfall.robot.model.description import Robot
+
+RobotArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ROBOT", autocompletion=completing.robots, help="A library name, or a path to a URDF or MJCF file."
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", help="The URDF or MJCF file that the recorded robot came from: draws its meshes."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+_QUIET = 2.0  # [s] before any progress is shown
+_REPEAT = 5.0  # [s] between lines of progress where there is no terminal
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help, kept line by line (click's mark for that is \\b)."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+def load_robot(name: str, **options: Any) -> Robot:
+    """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
+    from footfall.loading import load
+
+    with noted_warnings():
+        return load(name, **options)
+
+
+@contextmanager
+def noted_warnings() -> Iterator[None]:
+    """Warnings as lines of our own on standard error, each once, without the place in the code."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in said):
+        note(message)
+
+
+def load_recording(path: str, model: str | None = None) -> Recording:
+    """A recording, with the meshes of a model file if one is given."""
+    from footfall.draw.solids import dressed
+    from footfall.recording.recording import Recording
+
+    rec = Recording.load(path)
+    if model is not None:
+        rec.robot = dressed(rec.robot, model)
+    return rec
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
+
+
+def tell(text: str) -> None:
+    """A line on standard output."""
+    typer.echo(printable(text))
+
+
+def print_json(value: dict[str, Json]) -> None:
+    """Exactly one JSON object on standard output."""
+    sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
+
+
+def console() -> Console:
+    """For tables: as wide as the terminal, and wide enough where there is none."""
+    from footfall.cli.plain_console import PlainConsole
+
+    return PlainConsole() if sys.stdout.isatty() else PlainConsole(width=140)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
+    """Yields ``report(what, done, of)``: a bar on a terminal, else a line now and then; silent for quick work."""
+    bar = _Bar(title) if sys.stderr.isatty() else _Lines(title)
+    try:
+        yield bar.report
+    finally:
+        bar.close()
+
+
+class _Lines:
+    def __init__(self, title: str) -> None:
+        self.title, self.next = title, time.monotonic() + _QUIET
+
+    def report(self, what: str, done: int, of: int) -> None:
+        if time.monotonic() >= self.next:
+            note(f"{self.title}: {done} of {of}, {what}")
+            self.next = time.monotonic() + _REPEAT
+
+    def close(self) -> None:
+        pass
+
+
+class _Bar(_Lines):
+    def __init__(self, title: str) -> None:
+        super().__init__(title)
+        self.bar: Progress | None = None
+
+    def report(self, what: str, done: int, of: int) -> None:
+        if self.bar is None and time.monotonic() >= self.next:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("")
+        if self.bar is not None:
+            self.bar.update(self.task, description=_marked_down(f"{self.title}: {what}"), completed=done, total=of)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _marked_down(text: str) -> str:
+    """A text that a rich progress bar, which reads markup, shows as it is."""
+    from rich.markup import escape
+
+    return escape(printable(text))

@@ -1,0 +1,152 @@
+"""``footfall compare``: the same robot, controller and ground in footfall and in MuJoCo, or two recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footfall.cli import completing
+from footfall.cli.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
+from footfall.cli.run_options import planned, with_run_options
+from footfall.sim.run_options import keys_with
+from nptrace._types import Given, Json
+
+if TYPE_CHECKING:
+    from footfall.recording.recording import Recording
+    from footfall.sim.runfile import Planned
+
+NAME = "compare"
+EXAMPLES = examples(
+    "footfall compare mini_cheetah --against mujoco",
+    "footfall compare mini_cheetah --against mujoco --dt 1e-4 --constants B --json",
+    "footfall compare before.mcap after.mcap",
+)
+REFEREES = ("mujoco",)
+_RECORDINGS = (".mcap", ".nc")
+
+
+@with_run_options(*keys_with("compare"))
+def command(
+    robot: Annotated[
+        str,
+        typer.Argument(
+            metavar="ROBOT|RUN.toml|RECORDING",
+            autocompletion=completing.robots,
+            help="A library name, a URDF or MJCF file, a run file with options, or a recording (.mcap, .nc).",
+        ),
+    ],
+    other: Annotated[
+        str | None, typer.Argument(metavar="[RECORDING]", help="A second recording, if the first is one.")
+    ] = None,
+    against: Annotated[str, typer.Option("--against", help="mujoco.")] = "mujoco",
+    *,
+    given: dict[str, Given],
+    as_json: JsonOption = False,
+) -> None:
+    """Run the same robot, controller and ground in both, and report how far they are apart; or compare two recordings.
+
+    MuJoCo's contact is that of de Paula et al. 2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap its
+    recording goes to FILE.mujoco.mcap. Exit status 1 when a robot fell or our run diverged.
+    """
+    from footfall.errors import InputError, unknown
+
+    if other is not None or robot.endswith(_RECORDINGS):
+        _two_recordings(robot, other, list(given), as_json)
+        return
+
+    if against not in REFEREES:
+        raise unknown("simulator", against, REFEREES)
+    run = planned(robot, given)
+    if run.options.estimate:
+        raise InputError("compare runs controllers on the true state in both simulators: it takes no estimate")
+    _against_mujoco(run, as_json)
+
+
+def _against_mujoco(run: Planned, as_json: bool) -> None:
+    from footfall.mujoco.run import run_mujoco
+
+    with noted_warnings(), progress(f"comparing {run.simulation.robot.name}") as report_progress:
+        report_progress("MuJoCo", 0, 2)
+        theirs = run_mujoco(run.simulation, run.options.duration)
+        report_progress("footfall", 1, 2)
+        ours = run.simulation.run(run.options.duration, run.options.out)
+    if run.options.out is not None:
+        theirs.save(Path(run.options.out).with_suffix(".mujoco.mcap"))
+    result = distances(ours, theirs)
+    if as_json:
+        print_json(result)
+    else:
+        _print(run.simulation.robot.name, result)
+    trouble = [] if run.simulation.stopped is None else [run.simulation.stopped.message]
+    trouble += ["the robot fell in MuJoCo"] if theirs.meta["fell"] else []
+    for text in trouble:
+        note(text)
+    if trouble:
+        raise typer.Exit(1)
+
+
+def _two_recordings(first: str, second: str | None, options: list[str], as_json: bool) -> None:
+    from footfall.errors import InputError
+    from footfall.recording.comparison import compare_recordings, comparison_json
+    from footfall.recording.recording import Recording
+
+    if second is None:
+        raise InputError(f"{first} is a recording: compare takes a second one, footfall compare {first} OTHER.mcap")
+    if options:
+        raise InputError(f"two recordings are compared as they are: --{options[0].replace('_', '-')} is of a run")
+    for path in (first, second):
+        if not path.endswith(_RECORDINGS):
+            raise InputError(f"two recordings are compared, and {path} is not one: {', '.join(_RECORDINGS)}")
+    a, b = Recording.load(first), Recording.load(second)
+    if as_json:
+        print_json(comparison_json(a, b))
+        return
+    from rich.table import Table
+
+    differences = compare_recordings(a, b)
+    head, *rows = differences.cells()
+    table = Table(title=f"{Path(first).name} (a) and {Path(second).name} (b): {differences.title}")
+    for k, title in enumerate(head):
+        table.add_column(title, justify="left" if k < 2 else "right")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def distances(ours: Recording, theirs: Recording) -> dict[str, Json]:
+    """The JSON object of a comparison; pairs are ours, then theirs."""
+    from footfall.recording import metrics
+
+    return {
+        "position_mae": metrics.position_mae(ours, theirs).tolist(),
+        "euler_mae_deg": metrics.euler_mae_deg(ours, theirs).tolist(),
+        "force_mae": metrics.force_mae(ours, theirs),
+        "contact_agreement": metrics.contact_agreement(ours, theirs),
+        "peak_force": [metrics.peak_force(rec) for rec in (ours, theirs)],
+        "wall_seconds": [metrics.wall_seconds(rec) for rec in (ours, theirs)],
+    }
+
+
+def _print(robot: str, result: dict[str, Json]) -> None:
+    from rich.table import Table
+
+    apart = Table(title=f"{robot}: mean absolute difference between footfall and MuJoCo", title_justify="left")
+    apart.add_column("")
+    apart.add_column("", justify="right")
+    for axis, value in zip("xyz", result["position_mae"]):
+        apart.add_row(f"trunk position {axis}", f"{1e3 * value:.1f} mm")
+    for angle, value in zip(("yaw", "pitch", "roll"), result["euler_mae_deg"]):
+        apart.add_row(f"trunk {angle}", f"{value:.2f} deg")
+    apart.add_row("vertical force, all feet", f"{result['force_mae']:.2f} N")
+    apart.add_row("contact agrees, all feet", f"{100 * result['contact_agreement']:.1f} % of the time")
+    both = Table()
+    both.add_column("")
+    for title in ("footfall", "MuJoCo"):
+        both.add_column(title, justify="right")
+    both.add_row("largest vertical force", *(f"{value:.0f} N" for value in result["peak_force"]))
+    both.add_row("time spent stepping", *(f"{value:.3f} s" for value in result["wall_seconds"]))
+    for table in (apart, both):
+        table.show_header = table is both
+        console().print(table)

@@ -1,0 +1,110 @@
+"""``footfall export``: a robot as a model file, and its functions, step and controllers as C99 or as an FMI unit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from footfall.cli.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.cli.run_options import with_run_options
+from nptrace._types import Given
+
+if TYPE_CHECKING:
+    from footfall.robot.model.description import Robot
+
+NAME = "export"
+EXAMPLES = examples(
+    "footfall export mini_cheetah urdf --out models",
+    "footfall export go2.urdf mjcf --out models",
+    "footfall export mini_cheetah forward_dynamics --out c",
+    "footfall export mini_cheetah locomotion --out c",
+    "footfall export mini_cheetah trot.onnx --out c",
+    "footfall export mini_cheetah pd --gait trot --format fmu --out units",
+)
+WRITTEN_AS = ("c", "fmu")
+
+
+@with_run_options("gait", "speed", "ground", "dt")
+def command(
+    robot: RobotArgument,
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="WHAT",
+            help="urdf, mjcf; step, inverse_kinematics, contact, state_rate, output; locomotion or another controller;"
+            " a policy's file; a function such as forward_dynamics.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
+    written_as: Annotated[
+        str, typer.Option("--format", help="c: C99 with a header and a test; fmu: an FMI 3.0 unit for co-simulation.")
+    ] = "c",
+    *,
+    given: dict[str, Given],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a robot as a URDF or MJCF file, or its functions, step and controllers as C99 or an FMI unit.
+
+    A controller is set up as for ``footfall simulate``; as a unit, the robot and the ground are in it.
+    """
+    from footfall.errors import unknown
+    from footfall.export.subjects import NAMES
+    from footfall.robot.files.export import FORMATS, write
+    from footfall.sim.runfile import is_policy
+
+    if what not in FORMATS and what not in NAMES and not is_policy(what):
+        raise unknown("thing to export", what, (*FORMATS, *NAMES))
+    if written_as not in WRITTEN_AS:
+        raise unknown("format of an export", written_as, WRITTEN_AS)
+    _check_options(what, written_as, given)
+    model = load_robot(robot)
+    files = [write(model, what, out)] if what in FORMATS else _written(model, what, out, written_as, given)
+    if as_json:
+        print_json({"files": [str(file) for file in files]})
+    else:
+        for file in files:
+            tell(str(file))
+
+
+def _check_options(what: str, written_as: str, options: dict[str, Given]) -> None:
+    """Refuse what would have no effect: only steps and controllers run, and only they are units."""
+    from footfall.control.named import NAMES as CONTROLLERS
+    from footfall.errors import InputError
+    from footfall.export.subjects import LOCOMOTION
+    from footfall.sim.runfile import is_policy
+
+    runs = (LOCOMOTION, *CONTROLLERS)
+    if what in runs or is_policy(what) or (what == "step" and not {"gait", "speed"} & set(options)):
+        return
+    if options:
+        raise InputError(f"--{next(iter(options))} is for exported controllers; '{what}' takes none")
+    if written_as == "fmu" and what != "step":
+        raise InputError(f"'{what}' does not run in time: what can be a unit is step, {', '.join(runs)}")
+
+
+def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Given]) -> list[Path]:
+    from footfall.cli.policy_c import write_policy_c
+    from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
+    from footfall.sim.runfile import is_policy
+
+    if written_as == "c" and name == LOCOMOTION:
+        from footfall.cli.export_controller import write_locomotion
+        from footfall.control.locomotion.locomotion import Locomotion
+
+        controller = simulation_named(robot, name, **options).controller
+        assert isinstance(controller, Locomotion)
+        return write_locomotion(robot, folder, controller)
+    if written_as == "c" and is_policy(name):
+        return write_policy_c(robot, name, folder)
+    if written_as == "c":
+        return exported_named(robot, name, **options).write(folder)
+    from footfall.export.fmu import write_fmu
+
+    path, binary = write_fmu(
+        simulation_named(robot, name, **options), folder, Path(name).stem, controlled=name != "step"
+    )
+    if not binary:
+        note("no C compiler was found: the unit holds its sources and how to build them, and no binary")
+    return [path]

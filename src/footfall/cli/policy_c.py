@@ -1,0 +1,86 @@
+"""A policy as dependency-free C99: one tick, from what is sensed to joint targets and gains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from numpy import ndarray
+
+from nptrace._types import Operand
+
+if TYPE_CHECKING:
+    from footfall.robot.model.description import Robot
+
+NAME = "policy_tick"
+_SAMPLES = 4
+
+
+def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
+    """``policy_tick(t, q, v, command, memory)``: position, kp and kd of every joint, and the memory of the next tick.
+
+    ``memory`` is zeros before the first tick; ``command`` is forward, sideways [m/s] and turn [rad/s]. A policy that
+    sees the ground takes its ``heights`` too [m], against the ground on which the trunk would stand as high as it is.
+    """
+    import numpy as np
+
+    from footfall.compiling import compile
+    from footfall.contact.ground import Plane
+    from footfall.control.interface import Command, Sensed
+    from footfall.control.learned.policy import Policy
+    from footfall.dynamics.random_states import random_states
+    from nptrace.codegen.c_source import write_c
+    from nptrace.frontend import tree
+
+    policy = Policy.load(file)
+    policy.over(Plane()).start(robot)  # refuses a robot that it cannot drive
+    scan = policy.drive.scan if isinstance(policy, Policy) else policy.interface.scan
+    leaves, rebuild = tree.flatten(policy.first_memory(robot))
+    shapes = [np.shape(x) for x in leaves]
+    edges = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes)])
+
+    def policy_tick(
+        robot: Robot, t: ndarray, q: ndarray, v: ndarray, command: ndarray, memory: ndarray, heights: Operand = ()
+    ) -> ndarray:
+        parts = [memory[a:b].reshape(shape) for a, b, shape in zip(edges, edges[1:], shapes)]
+        sensed, wanted = (
+            Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))),
+            Command(forward=command[0], sideways=command[1], turn=command[2]),
+        )
+        asked, after = policy.tick(t[0], robot, sensed, wanted, rebuild(parts), heights)
+        asked = asked.spread(robot.nj)
+        kept = [np.reshape(x, (-1,)) for x in tree.flatten(after)[0]]
+        return np.concatenate([asked.position, asked.kp, asked.kd, *kept])
+
+    states, rng, size = random_states(robot, _SAMPLES), np.random.default_rng(0), int(edges[-1])
+    sizes = {
+        "t": 1,
+        "q": robot.nq,
+        "v": robot.nv,
+        "command": 3,
+        "memory": size,
+        **({"heights": len(scan)} if scan else {}),
+    }
+    rows = [
+        [
+            rng.uniform(0.0, 5.0, 1),
+            states.q[k],
+            states.v[k],
+            rng.uniform(-0.5, 0.5, 3),
+            rng.uniform(-0.5, 0.5, size),
+            *([rng.uniform(-0.1, 0.1, len(scan))] if scan else []),
+        ]
+        for k in range(_SAMPLES)
+    ]
+    traced = compile(policy_tick, robot, *rows[0], target="interpret", cache=False, verify=False)
+    outputs = [("position", (robot.nj,)), ("kp", (robot.nj,)), ("kd", (robot.nj,)), ("memory_after", (size,))]
+    return write_c(
+        traced.program,
+        folder,
+        NAME,
+        arguments=[(key, (count,)) for key, count in sizes.items()],
+        outputs=outputs,
+        samples=np.array([np.concatenate(row) for row in rows]),
+        expected=np.array([policy_tick(robot, *row) for row in rows]),
+        tolerance=1e-9,
+    )

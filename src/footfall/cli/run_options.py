@@ -1,0 +1,67 @@
+"""Options of a run on the command line, made from the fields of ``RunOptions``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from footfall.cli.common import load_robot
+from footfall.cli.completing import offer
+from footfall.sim.run_options import OPTIONS
+from nptrace._types import Given
+
+if TYPE_CHECKING:
+    from footfall.sim.runfile import Planned
+
+_TYPES: dict[str, Any] = {"str": str, "float": float, "int": int, "bool": bool}
+
+
+def with_run_options(*keys: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace the keyword ``given`` of a command by options of a run; the command receives those that were given."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_options(**arguments: Any) -> None:
+            values = {key: arguments.pop(key) for key in keys}
+            given = {key: str(v) if isinstance(v, Path) else v for key, v in values.items() if v is not None}
+            command(given=given, **arguments)
+
+        signature = inspect.signature(command, eval_str=True)
+        parameters: list[Parameter] = []
+        for parameter in signature.parameters.values():
+            parameters += [_parameter(key) for key in keys] if parameter.name == "given" else [parameter]
+        with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return with_options
+
+    return decorate
+
+
+def _parameter(key: str) -> Parameter:
+    option = OPTIONS[key]
+    choices = option.metadata["choices"]
+    shown = typer.Option(
+        f"--{key.replace('_', '-')}",
+        help=option.metadata["help"],
+        autocompletion=offer(choices) if choices is not None else None,
+    )
+    kind = Path if option.metadata["path"] else _TYPES[str(option.type).partition(" |")[0]]
+    return Parameter(key, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, shown])
+
+
+MotorsOption = Annotated[Path | None, typer.Option("--motors", help=OPTIONS["motors"].metadata["help"])]
+
+
+def planned(subject: str, given: Mapping[str, Given]) -> Planned:
+    """Return the simulation of a robot or a run file; options on the command line win over those in the file."""
+    from footfall.sim.runfile import load_options, options_of, plan, read_run_file
+
+    inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
+    options = options_of({**inside, **given})
+    return plan(load_robot(options.robot, **load_options(options)), options)

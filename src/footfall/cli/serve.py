@@ -1,0 +1,97 @@
+"""``footfall serve``: a simulated robot behind the real one's interface."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from footfall.cli.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.cli.run_options import MotorsOption
+from footfall.cli.signals import RealtimeOption, until_signal
+from footfall.errors import unknown
+from nptrace._types import Given, Json
+
+NAME = "serve"
+EXAMPLES = examples(
+    "footfall serve go2",
+    "footfall serve go2 --domain 1 --start lying",
+    "footfall serve go2 --ros2",
+    "footfall serve go2 --motors go2_motors.json",
+)
+PROTOCOL = "go2"
+
+
+def command(
+    robot: RobotArgument = "go2",
+    domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,
+    interface: Annotated[
+        str, typer.Option("--interface", help="Network interface; loopback, this machine only, unless given.")
+    ] = "lo",
+    start: Annotated[
+        str, typer.Option("--start", help="standing or lying in sport mode, or released for a low-level program.")
+    ] = "standing",
+    ground: Annotated[str, typer.Option("--ground", help="plane, slope:D, steps:H or rough:H.")] = "plane",
+    motors: MotorsOption = None,
+    noisy: Annotated[bool, typer.Option("--noisy", help="Sensors with noise and bias.")] = False,
+    ros2: Annotated[
+        bool, typer.Option("--ros2", help="ROS 2 topics as well: joint states, IMU, odometry, tf.")
+    ] = False,
+    duration: Annotated[float | None, typer.Option("--duration", help="End after so many seconds.")] = None,
+    realtime: RealtimeOption = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of sensors and ground.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a robot in real time behind Go2's own DDS interface, until Ctrl-C.
+
+    Programs for the robot talk to it as they are: rt/lowstate, rt/lowcmd, rt/sportmodestate, rt/wirelesscontroller, and
+    the services sport and motion_switcher.
+    """
+    from footfall.checks import checked_number
+    from footfall.hardware.clock import raise_priority
+    from footfall.hardware.protocol import protocol_named
+
+    if duration is not None:
+        checked_number(duration, "--duration", 0.0)
+    protocol = protocol_named(PROTOCOL)
+    protocol.check_installed()
+    from footfall.sensing.sensors import Sensors
+
+    if start not in protocol.starts:
+        raise unknown("start", start, protocol.starts)
+    sensors = Sensors.realistic(seed) if noisy else None
+    options: dict[str, Given] = {"ground": ground, "seed": seed}
+    model, carried = load_robot(robot), None
+    if motors is not None:
+        from footfall.sim.motors import read_identified
+
+        model, carried, options["joints"] = read_identified(motors, model)
+    server = protocol.serve(model, domain, interface, start, ros2, options, sensors, carried)
+    say = note if as_json else tell
+    say(f"serving {server.robot.name} on {server.words}; Ctrl-C ends it")
+    sys.stdout.flush()
+    if realtime:
+        note(raise_priority())
+    assert server.clock is not None
+    server.clock.restart()
+    end = None if duration is None else time.monotonic() + duration
+    try:
+        with until_signal() as ended:
+            server.run(lambda: ended() or (end is not None and time.monotonic() > end))
+    finally:
+        server.close()
+    _tell(server.report(), as_json)
+
+
+def _tell(report: dict[str, Json], as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+        return
+    clock, counts = report["clock"], report["commands"]
+    commands = ", ".join(f"{count} {became}" for became, count in sorted(counts.items())) or "none"
+    tell(
+        f"{report['simulated']:.1f} s simulated; {clock['late']} of {clock['ticks']} ticks more than"
+        f" {1e3 * clock['limit']:g} ms late, {clock['skipped']} skipped; commands: {commands}"
+    )

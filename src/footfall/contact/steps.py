@@ -1,0 +1,223 @@
+"""Steps and stairs: level treads along x, joined by vertical risers."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number
+from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
+from footfall.errors import InputError
+from nptrace import lookup
+from nptrace._types import Scalar
+
+if TYPE_CHECKING:
+    from mujoco import MjsGeom, MjSpec
+
+_TINY = 1e-9  # [m]
+_TREADS, _STAIRS = 20, 6  # of a flight of steps, and of each flight of stairs
+_WIDE, _THICK = 50.0, 0.5  # of boxes in MuJoCo, half sizes [m]
+
+
+class Treads(Ground):
+    """Level treads along x: true distances from treads, risers and edges, given ``level(i)`` of tread i.
+
+    A foot in the corner of a tread and a riser would touch both, and it has one contact: the corner is filled with a
+    quarter circle of radius ``fillet`` [m], or of the riser's height if that is less.
+    """
+
+    tread: float
+    start: float
+    friction: float
+    fillet: float
+
+    @abstractmethod
+    def level(self, i: Scalar) -> Scalar:
+        """Return the height of tread i [m]."""
+
+    def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+        """Return (tread number at a position, fraction of it behind, its depth [m], from its number to the next)."""
+        u = (x - self.start) / self.tread
+        i = np.floor(u)
+        return i, u - i, self.tread, 1.0
+
+    _reach: ClassVar[int] = 1  # treads on either side that a sphere may touch
+
+    def for_radius(self, radius: float) -> Ground:
+        """Return treads of which a sphere of this radius touches as many on either side as it reaches."""
+        depths = self._depths()
+        known = all(issubclass(type(depth), float) for depth in depths)  # a traced number is none of these
+        if not known or radius <= min(depths):  # of free parameters: as for feet
+            return self
+        wide = copy.copy(self)
+        object.__setattr__(wide, "_reach", int(np.ceil(radius / min(depths))))
+        return wide
+
+    def _depths(self) -> tuple[Scalar, ...]:
+        """How deep treads are [m]."""
+        return (self.tread,)
+
+    def _depth(self, i: Scalar) -> Scalar:
+        """How deep tread i is [m]."""
+        return self.tread
+
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Scalar]:
+        """(distance, x and z of the way out of the ground), of any length.
+
+        Treads on both sides count, so that what is as wide as a tread is deep meets each riser in time.
+        """
+        i, s, tread, one = self._tread_at(p_W[0])
+        here = self.level(i)
+        nearest: tuple[Scalar, Scalar, Scalar] | None = None
+        for way, aside in ((1.0, tread * s), (-1.0, tread * (1.0 - s))):
+            for k in range(1, self._reach + 1):
+                neighbour = i - way * k * one
+                distance, out_x, out_z = self._beside(p_W[2], here, self.level(neighbour), aside)
+                found = (distance, way * out_x, out_z)
+                if nearest is None:
+                    nearest = found
+                else:
+                    first = nearest[0] <= distance
+                    nearest = tuple(np.where(first, a, b) for a, b in zip(nearest, found))
+                if k < self._reach:
+                    aside = aside + self._depth(neighbour)
+        assert nearest is not None
+        return nearest
+
+    def _beside(self, z: Scalar, here: Scalar, there: Scalar, aside: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+        """(distance, way out away from the neighbour, and up) of a tread and one neighbour, which begins ``aside``."""
+        above = z - here
+        aside = np.maximum(aside, _TINY)
+        over = np.maximum(z - there, 0.0)
+        beside = np.sqrt(aside * aside + over * over)  # from the higher neighbour's riser or edge
+        radius = np.minimum(np.maximum(there - here, 0.0), self.fillet)
+        level = there <= here
+        in_a, in_b = np.maximum(radius - above, 0.0), np.where(level, 0.0, np.maximum(radius - beside, 0.0))
+        tread_first = level | (above <= beside)
+        least = np.where(tread_first, above, beside)
+        distance = np.maximum(radius, least) - np.sqrt(in_a * in_a + in_b * in_b + _TINY * _TINY)
+        cornered = (in_a > 0.0) & (in_b > 0.0)
+        w_a = np.where(cornered, in_a, np.where(tread_first, 1.0, 0.0))
+        w_b = np.where(cornered, in_b, np.where(tread_first, 0.0, 1.0)) / beside
+        return distance, w_b * aside, w_a + w_b * over
+
+    def distance(self, p_W: Float[ndarray, "3"]) -> float:
+        return self._nearest(p_W)[0]
+
+    def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+        """Return R_WC: y along the risers, the normal last."""
+        _, out_x, out_z = self._nearest(p_W)
+        length = np.sqrt(out_x * out_x + out_z * out_z)
+        n_x, n_z = out_x / length, out_z / length
+        return np.array([[n_z, 0.0, n_x], [0.0, 1.0, 0.0], [-n_x, 0.0, n_z]])
+
+    def friction_at(self, p_W: Float[ndarray, "3"]) -> float:
+        return self.friction
+
+    def height(self, x: Scalar) -> Scalar:
+        """Return the height of the tread at a position [m]."""
+        return self.level(self._tread_at(x)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Treads):
+    """Level treads along x joined by vertical risers: ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
+
+    The first level lies before ``start`` and the last goes on for ever. The distance is the true one to the nearest
+    tread, riser or edge, see ``Treads``.
+    """
+
+    levels: Float[ndarray, "n"]
+    tread: float = 0.4
+    start: float = 0.6
+    friction: float = 0.8
+    fillet: float = 0.03
+
+    kind = "steps"
+    spellings = ("steps:H", "stairs:H")
+    examples = ("steps:0.04", "stairs:0.05")
+    free = ("levels", "start", "friction")
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "friction", checked_friction(self.friction))
+        set_(self, "fillet", checked_number(self.fillet, "fillet of steps", 0.0))
+        set_(self, "tread", checked_number(self.tread, "tread of steps", 0.0, above=True))
+        set_(self, "start", checked_number(self.start, "start of steps", -1e6, 1e6))
+        if self.tread < 4.0 * self.fillet:
+            raise InputError(f"the tread of steps must be at least four fillets of {self.fillet} m, got {self.tread}")
+        try:
+            levels = np.array(self.levels, dtype=float)
+        except (TypeError, ValueError):
+            levels = np.full(1, np.nan)
+        if levels.ndim != 1 or not levels.size or not np.isfinite(levels).all():
+            raise InputError(f"levels of steps must be a row of finite heights, got {self.levels!r}")
+        levels.setflags(write=False)
+        set_(self, "levels", levels)
+
+    @staticmethod
+    def flight(
+        rise: float, tread: float = 0.4, count: int = _TREADS, start: float = 0.6, friction: float = 0.8
+    ) -> Steps:
+        """Return ``count`` steps up along +x (down for a negative rise)."""
+        return Steps(checked_number(rise, "rise of steps", -1.0, 1.0) * np.arange(count + 1), tread, start, friction)
+
+    @staticmethod
+    def stairs(
+        rise: float,
+        tread: float = 0.4,
+        count: int = _STAIRS,
+        landing: int = 3,
+        start: float = 0.6,
+        friction: float = 0.8,
+    ) -> Steps:
+        """Return ``count`` steps up, a landing of so many treads, and the same steps down."""
+        up = checked_number(rise, "rise of stairs", -1.0, 1.0) * np.arange(count + 1)
+        return Steps(np.concatenate([up, np.full(landing - 1, up[-1]), up[-2::-1]]), tread, start, friction)
+
+    def level(self, i: Scalar) -> Scalar:
+        """Return height of tread i [m]."""
+        return lookup(self.levels, i + 1.0)
+
+    def distances(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
+        return np.asarray(self.distance(points.T))
+
+    def heights_at(self, x: ndarray, y: ndarray) -> ndarray:
+        return drawn_heights(np.broadcast_to(np.asarray(self.height(x)), np.broadcast(x, y).shape))
+
+    def risers(self, low: float, high: float) -> ndarray:
+        edges = self.start + self.tread * np.flatnonzero(np.diff(self.levels))
+        return edges[(edges > low) & (edges < high)]
+
+    @classmethod
+    def from_name(cls, name: str, seed: int, friction: float) -> Steps | None:
+        kind = name.partition(":")[0]
+        if kind not in ("steps", "stairs"):
+            return None
+        rise = one_size(name, f"a rise in metres, as in {kind}:0.05")
+        if not 0 < abs(rise) <= 0.5:
+            raise InputError(f"{kind} must rise by at most 0.5 m and not by nothing, got {rise}")
+        return (cls.flight if kind == "steps" else cls.stairs)(rise, friction=friction)
+
+    def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
+        """Add a box for every tread. MuJoCo has no fillets: its feet may touch a tread and a riser at once."""
+        levels, edges = self.levels, self.start + self.tread * np.arange(len(self.levels))
+        starts, ends = np.append(edges[0] - 2.0 * _WIDE, edges[:-1]), np.append(edges[:-1], edges[-1] + 2.0 * _WIDE)
+        bottom = float(levels.min()) - _THICK
+        for k, (start, end, level) in enumerate(zip(starts, ends, levels)):
+            box = (
+                geom if k == 0 else spec.worldbody.add_geom(geom.classname, name=f"tread{k}", contype=0, conaffinity=1)
+            )
+            box.type = mj.mjtGeom.mjGEOM_BOX
+            box.pos = [0.5 * (start + end), 0.0, 0.5 * (level + bottom)]
+            box.size = [0.5 * (end - start), _WIDE, 0.5 * (level - bottom)]
+
+
+__all__ = ["Steps", "Treads"]

@@ -1,0 +1,162 @@
+"""Excess coordinates: one floating robot, and contact as constraints on it (lecture slides on floating-base robots).
+
+    [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
+    [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
+
+J holds three rows for every standing foot. The system is solved by its Schur complement, the Delassus matrix
+A = J M⁻¹ Jᵀ (the inverse of the inertia that the feet feel), built from the branch-sparse factor of M. The rows of feet
+that are up become rows of the identity, so that one traced program serves all 2ⁿ modes: the mode is data.
+
+A foot is held at the centre of its sphere (frame ``world``: the spherical joint of Yan 2021), or rolls on the ground
+without slipping (frame ``contact`` with the ground's axes ``R_WC``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.dynamics.factor import dense_factor, dense_solve, factor, solve_inward, solve_outward
+from footfall.dynamics.forward_dynamics import bias_terms, generalised
+from footfall.dynamics.mass_matrix import mass_matrix
+from footfall.errors import InputError
+from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import FlatFoot
+from footfall.spatial.gravity import GRAVITY
+
+Gravity = Float[ndarray, "3"] | tuple[float, float, float]
+
+
+def constrained_dynamics(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    tau: Float[ndarray, "nj"],
+    mode: Float[ndarray, "nf"],
+    gravity: Gravity = GRAVITY,
+    stabilisation: tuple[float, float] = (0.0, 0.0),
+    anchors: Float[ndarray, "nf 3"] | None = None,
+    damping: float = 0.0,
+    frame: str = "world",
+    R_WC: Float[ndarray, "3 3"] | None = None,
+) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
+    """Return (a, f): accelerations dv/dt, and forces of the ground on the feet [N], zero at feet that are up.
+
+    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names). Three
+    numbers per foot hold each direction by itself: (0, 0, 1) is a foot that slides on level ground without friction.
+    stabilisation: Baumgarte's (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor), the last term only
+    where ``anchors`` [m] says where the feet should be. damping: added to the diagonal of A as a share of its mean; it
+    makes redundant sets of feet solvable at the price of feet that give a little. ``contact_set`` says if it is needed.
+    """
+    _check_mode(robot, mode)
+    L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
+    free = solve_outward(robot, L, generalised(robot, tau) - bias_terms(robot, q, v, gravity))
+    wanted = -feet_bias_acceleration(robot, q, v, frame, R_WC)[:, 3:].reshape(-1)
+    stiffness, rate = stabilisation
+    if rate:
+        wanted = wanted - rate * (J @ v)
+    if stiffness and anchors is not None:
+        wanted = wanted - stiffness * _drift(robot, q, anchors, R_WC if frame == "contact" else None)
+    f = contact_solve(d, Y, mode, wanted - Y.T @ (free / d), damping)
+    return solve_inward(robot, L, (free + Y @ f) / d), f.reshape(-1, 3)
+
+
+def impact_map(
+    robot: Robot,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    mode: Float[ndarray, "nf"],
+    damping: float = 0.0,
+    frame: str = "world",
+    R_WC: Float[ndarray, "3 3"] | None = None,
+) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
+    """(v⁺, impulses [N s]) of a touchdown without bounce: the feet of the new mode stop, q stays, momentum passes by
+    the feet alone. Of all velocities that the mode allows, v⁺ is the nearest to v in the metric of M."""
+    _check_mode(robot, mode)
+    L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
+    impulse = contact_solve(d, Y, mode, -(J @ v), damping)
+    return v + solve_inward(robot, L, (Y @ impulse) / d), impulse.reshape(-1, 3)
+
+
+def delassus_matrix(
+    robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
+) -> Float[ndarray, "rows rows"]:
+    """Return a = J M⁻¹ Jᵀ of all feet [1/kg]: accelerations of the feet by forces on the feet."""
+    _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
+    return Y.T @ _divided(Y, d)
+
+
+def contact_jacobian(
+    robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
+) -> Float[ndarray, "rows nv"]:
+    """J: velocities of all feet by v, three rows per foot (a point contact holds no moment)."""
+    return feet_jacobian(robot, q, frame, R_WC)[:, 3:].reshape(3 * robot.nf, robot.nv)
+
+
+# -- the factor of M, by halves ----------------------------------------------------------------------------------------
+def feet_in_factor(
+    robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: ndarray | None = None
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    """(L, d, Y, J) with M = Lᵀ D L and Y = L⁻ᵀ Jᵀ, so that A = Yᵀ D⁻¹ Y. Y has the zeros of Jᵀ: legs do not meet."""
+    L, d = factor(robot, mass_matrix(robot, q))
+    J = contact_jacobian(robot, q, frame, R_WC)
+    return L, d, solve_outward(robot, L, J.T), J
+
+
+def _divided(Y: Float[ndarray, "nv m"], d: Float[ndarray, "nv"]) -> Float[ndarray, "nv m"]:
+    return Y * (1.0 / d)[:, None]
+
+
+def contact_solve(
+    d: Float[ndarray, "nv"],
+    Y: Float[ndarray, "nv m"],
+    mode: Float[ndarray, "nf"],
+    b: Float[ndarray, "m"],
+    damping: float,
+) -> Float[ndarray, "m"]:
+    """Return f with A f = b in the rows of standing feet, and f = 0 in the others."""
+    stands = held_rows(mode)
+    A = (Y.T @ _divided(Y, d)) * (stands[:, None] * stands[None, :])
+    slack = damping * sum(A[k, k] for k in range(len(stands))) / max(len(stands), 1)
+    for k in range(len(stands)):
+        A[k, k] = A[k, k] + slack + (1.0 - stands[k])
+    return dense_solve(*dense_factor(A), stands * b)
+
+
+def held_rows(mode: Float[ndarray, "nf"] | Float[ndarray, "nf 3"]) -> Float[ndarray, "rows"]:
+    """Return 1 for every row of J that a mode holds."""
+    if not len(mode):
+        return np.zeros(0)
+    return np.concatenate([np.stack([m, m, m]) if np.ndim(m) == 0 else m for m in mode])
+
+
+def _drift(
+    robot: Robot, q: Float[ndarray, "nq"], anchors: Float[ndarray, "nf 3"], R_WC: ndarray | None
+) -> Float[ndarray, "rows"]:
+    """How far the feet are from their anchors, in the axes of the constraint rows."""
+    away = foot_positions(robot, q) - anchors
+    return (away if R_WC is None else away @ R_WC).reshape(-1)
+
+
+def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
+    if np.shape(mode) not in ((robot.nf,), (robot.nf, 3)):
+        raise InputError(
+            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
+        )
+    check_points(robot, mode)
+
+
+def check_points(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
+    """Refuse to hold soles as points: a number per foot says that it stands, three that three rows of it are meant."""
+    flat = [foot.name for foot in robot.feet if isinstance(foot, FlatFoot)]
+    if not flat or np.ndim(mode) == 2:
+        return
+    if nptrace.is_tracing() or np.any(mode):
+        raise InputError(
+            f"foot '{flat[0]}' of robot '{robot.name}' has a sole, which holds six rows and not the three of a point:"
+            " flat_dynamics and flat_impact hold it; a mode of three numbers per foot holds its middle as a point"
+        )

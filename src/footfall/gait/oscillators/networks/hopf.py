@@ -1,0 +1,60 @@
+"""Hopf oscillators as a network: Righetti and Ijspeert 2008, coupled so that every gait locks.
+
+Their coupling Σ_j k_ij y_j needs a table a gait and knows no walk that locks from every start (``oscillators.Hopf`` has
+it as published). Here the others quicken or slow an oscillator on its limit cycle, by how far it is from its place in
+time: angles keep no distances when stance and swing turn at different speeds, times do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.gait.oscillators.networks.interface import Beat, landing, pulls
+from footfall.gait.oscillators.phase_equations import phase_of_stance_angle, stance_angle
+from nptrace._types import Scalar
+
+
+@dataclass(frozen=True)
+class HopfNetwork:
+    """ẋ = α (μ - r²) x - ω y, ẏ = α (μ - r²) y + ω x: the state is x and y, a row each; stance while y > 0.
+
+    ω = π / (D T) in stance, π / ((1 - D) T) in swing, times 1 + T K / 2π Σ_j r_j sin 2π(φ_j - φ_i + d_j - d_i).
+    """
+
+    coupling: float = 4.0  # K [1/s]
+    alpha: float = 50.0  # [1/s]
+    mu: float = 1.0  # square of the amplitude
+
+    def start(self, beat: Beat) -> Float[ndarray, "2 n"]:
+        angle = stance_angle(beat.first_phase, beat.duty)
+        return math.sqrt(self.mu) * np.stack([np.cos(angle), np.sin(angle)])
+
+    def phase(self, state: Float[ndarray, "2 n"], beat: Beat) -> Float[ndarray, "n"]:
+        return phase_of_stance_angle(np.arctan2(state[1], state[0]), beat.duty)
+
+    def rates(self, state: Float[ndarray, "2 n"], beat: Beat) -> Float[ndarray, "2 n"]:
+        """d(x, y)/dt."""
+        x, y = state[0], state[1]
+        square = x * x + y * y
+        pull = self.coupling / (2.0 * np.pi) * pulls(self.phase(state, beat), beat.delays)
+        half: Scalar = np.where(y > 0.0, beat.duty, 1.0 - beat.duty)  # of a cycle, that half a turn takes
+        omega = math.pi * (1.0 / beat.period + pull) / half
+        back = self.alpha * (self.mu - square)
+        return np.stack([back * x - omega * y, back * y + omega * x])
+
+    def advance(self, state: Float[ndarray, "2 n"], dt: float, beat: Beat) -> Float[ndarray, "2 n"]:
+        """By Heun's rule."""
+        first = self.rates(state, beat)
+        return state + 0.5 * dt * (first + self.rates(state + dt * first, beat))
+
+    def touchdown(
+        self, state: Float[ndarray, "2 n"], contact: Float[ndarray, "n"], beat: Beat
+    ) -> Float[ndarray, "2 n"]:
+        lands = landing(self.phase(state, beat), contact, beat.duty)
+        r = np.sqrt(state[0] * state[0] + state[1] * state[1])
+        return np.stack([np.where(lands, r, state[0]), np.where(lands, 0.0, state[1])])

@@ -1,0 +1,32 @@
+"""Kuramoto's phase oscillators as a network: the state is the phases themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.gait.oscillators.networks.interface import Beat, landing
+from footfall.gait.oscillators.phase_equations import Kuramoto
+
+
+@dataclass(frozen=True)
+class KuramotoNetwork:
+    """θ̇_i = 2π f + Σ_j K sin(θ_j - θ_i - φ_ij); every gait locks from almost every start."""
+
+    coupling: float = 4.0  # K [1/s]
+
+    def start(self, beat: Beat) -> Float[ndarray, "n"]:
+        return beat.first_phase
+
+    def phase(self, state: Float[ndarray, "n"], beat: Beat) -> Float[ndarray, "n"]:
+        return state
+
+    def advance(self, state: Float[ndarray, "n"], dt: float, beat: Beat) -> Float[ndarray, "n"]:
+        still = Kuramoto((0.0,) * len(beat.delays), 1.0, self.coupling)
+        return still.advance(state, dt, beat.delays, 1.0 / beat.period)
+
+    def touchdown(self, state: Float[ndarray, "n"], contact: Float[ndarray, "n"], beat: Beat) -> Float[ndarray, "n"]:
+        return np.where(landing(state, contact, beat.duty), 0.0, state)

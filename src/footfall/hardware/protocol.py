@@ -1,0 +1,99 @@
+"""Languages that robots speak: a package registers one as an entry point of the group ``footfall.protocols``.
+
+    [project.entry-points."footfall.protocols"]
+    go2 = "footfall_go2.protocol:Go2"
+
+``footfall drive`` connects to a robot through one, ``footfall serve`` simulates a robot behind one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from footfall.errors import unknown
+from footfall.hardware.clock import RealTime
+from footfall.hardware.connection import Connection, RobotState
+from footfall.plugins import entry_points
+from footfall.robot.model.description import Robot
+from footfall.sensing.sensors import Sensors
+from footfall.sim.motors import MotorModel
+from nptrace._types import Given, Json
+
+GROUP = "footfall.protocols"
+
+
+class RobotConnection(Connection, Protocol):
+    """A connection to a robot that may have a controller of its own, which has to give the motors away."""
+
+    @property
+    def words(self) -> str:
+        """Where the robot is."""
+        ...
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Of received states, by what became of them."""
+        ...
+
+    def wait_for_state(self) -> RobotState: ...
+
+    def release(self, *, say: Callable[[str], None]) -> None:
+        """Have the robot's own controller give the motors away."""
+        ...
+
+
+class RobotServer(Protocol):
+    """A simulated robot that others can connect to."""
+
+    robot: Robot
+    clock: RealTime | None
+
+    @property
+    def words(self) -> str:
+        """Where it is served."""
+        ...
+
+    def run(self, until: Callable[[], bool]) -> None: ...
+
+    def close(self) -> None: ...
+
+    def report(self) -> dict[str, Json]: ...
+
+
+class RobotProtocol(ABC):
+    """How to connect to a robot, and how to serve a simulated one, in one protocol."""
+
+    starts: Mapping[str, str]  # states that a served robot may begin in, by the names that users say
+
+    @abstractmethod
+    def check_installed(self) -> None:
+        """Raise ``MissingExtraError`` if a package that the protocol needs is not installed."""
+
+    @abstractmethod
+    def check_robot(self, robot: Robot) -> None:
+        """Raise ``InputError`` if the protocol has no messages for this robot."""
+
+    @abstractmethod
+    def connect(self, robot: Robot, domain: int, interface: str, foot_load: bool) -> RobotConnection:
+        """Connect to a robot. ``foot_load``: its feet measure newtons."""
+
+    @abstractmethod
+    def serve(
+        self, robot: Robot, domain: int, interface: str, start: str, ros2: bool, options: dict[str, Given],
+        sensors: Sensors | None, motors: MotorModel | None,
+    ) -> RobotServer:  # fmt: skip
+        """Serve a simulated robot; ``options`` are those of ``Simulation``."""
+
+
+def protocol_named(name: str) -> RobotProtocol:
+    """Return the protocol that is registered under a name."""
+    known = entry_points(GROUP)
+    if name not in known:
+        raise unknown("protocol", name, known)
+    made: RobotProtocol = known[name].load()()
+    return made
+
+
+__all__ = ["GROUP", "RobotConnection", "RobotProtocol", "RobotServer", "protocol_named"]

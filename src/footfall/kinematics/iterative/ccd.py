@@ -1,0 +1,80 @@
+"""Cyclic coordinate descent (Wang and Chen 1991): one joint after another, the last first, turns the end to its target.
+
+For a leg every hinge turns as far as brings the foot nearest; for a chain of points every ball turns the end onto the
+line to the target. FABRIK's classic rival. Plain NumPy, traced as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.kinematics.iterative.fabrik_chain import ITERATIONS, TOLERANCE, ReachedChain, check_chain, length_of
+from footfall.kinematics.iterative.fabrik_leg import Reached, distance, turn_by_turn
+from footfall.kinematics.leg_chain import LegChain, Values, foot_position
+from footfall.spatial.vector import cross
+from nptrace._types import PyTree, Scalar
+
+_TINY = 1e-30
+_OPPOSITE = 1e-9  # of 1 + cos: a half turn has no axis, and stays nearly one
+
+
+def ccd_leg(
+    leg: LegChain,
+    target: Float[ndarray, "3"],
+    start: Values,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> Reached:
+    """Return joint values, within their limits, that take a leg's foot to ``target`` [m] in its carrier's frame."""
+
+    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
+        joints, far, used = carry
+        done = far <= tolerance
+        moved = np.stack(turn_by_turn(leg, target, list(joints)))
+        left = distance(foot_position(leg, list(moved)), target)
+        return np.where(done, joints, moved), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
+
+    first = np.stack([screw.within(value) for screw, value in zip(leg.screws, start)])
+    carry = (first, distance(foot_position(leg, list(first)), target), 0.0)
+    return Reached(*nptrace.repeat(iterations, body, carry, until=lambda c: c[1] <= tolerance))
+
+
+def ccd_chain(
+    points: Float[ndarray, "n 3"],
+    target: Float[ndarray, "3"],
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> ReachedChain:
+    """The chain through ``points``, root first, with its end at ``target`` [m] or as near as its turns bring it."""
+    check_chain(points, target)
+
+    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
+        now, far, used = carry
+        done = far <= tolerance
+        moved = [now[k] for k in range(len(points))]
+        for k in reversed(range(len(points) - 1)):
+            moved[k + 1 :] = _turned(moved[k], moved[k + 1 :], target)
+        left = length_of(moved[-1] - target)
+        return np.where(done, now, np.stack(moved)), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
+
+    start = (points, length_of(points[-1] - target), 0.0)
+    return ReachedChain(*nptrace.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
+
+
+def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar]:
+    """What a ball carries, turned the shortest way so that the last of it lies on the line to the target."""
+    a, b = _unit(carried[-1] - joint), _unit(target - joint)
+    w, c = cross(a, b), np.sum(a * b)
+    twice = 1.0 / np.maximum(1.0 + c, _OPPOSITE)
+    out = []
+    for point in carried:
+        r = point - joint
+        out.append(joint + c * r + cross(w, r) + (np.sum(w * r) * twice) * w)  # Rodrigues' formula
+    return out
+
+
+def _unit(v: Scalar) -> Scalar:
+    return v / np.sqrt(np.sum(np.square(v)) + _TINY)

@@ -1,0 +1,78 @@
+"""Resolved rate for a chain of points whose joints are balls: the Jacobian methods that FABRIK is raced against.
+
+The end moves by ω × r for a turn ω of the ball that is r behind it, so that J Jᵀ = Σ (r² I - r rᵀ) is three by three
+however long the chain is, and the turns for a force f at the end are r × f. Plain NumPy, traced as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.errors import unknown
+from footfall.kinematics.iterative.fabrik_chain import (
+    ITERATIONS,
+    TOLERANCE,
+    ReachedChain,
+    check_chain,
+    length_of,
+    link_lengths,
+)
+from footfall.kinematics.iterative.resolved_rate import DAMPING, TURN, solve_small
+from footfall.spatial.quaternion import rotated, to_rotation
+from footfall.spatial.vector import cross
+from nptrace._types import PyTree, Scalar
+
+CHAIN_RULES = ("pseudo_inverse", "damped", "transpose")
+_TINY = 1e-12  # of the reach squared: a straight chain that is pulled along itself must not divide by zero
+
+
+def resolved_rate_chain(
+    points: Float[ndarray, "n 3"],
+    target: Float[ndarray, "3"],
+    rule: str = "damped",
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> ReachedChain:
+    """Return the chain through ``points``, root first, with its end at ``target`` [m], by steps of its Jacobian.
+
+    ``pseudo_inverse``; ``damped`` least squares with a damping of a tenth of the reach; the Jacobian's ``transpose``,
+    as far as is best for the error's linear model. No ball turns by more than half a radian in a step.
+    """
+    if rule not in CHAIN_RULES:
+        raise unknown("rule of a chain's resolved rate", rule, CHAIN_RULES)
+    check_chain(points, target)
+    reach = sum(link_lengths(points))
+
+    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
+        now, far, used = carry
+        done = far <= tolerance
+        moved = _step(now, target, rule, reach)
+        left = length_of(moved[-1] - target)
+        return np.where(done, now, moved), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
+
+    start = (points, length_of(points[-1] - target), 0.0)
+    return ReachedChain(*nptrace.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
+
+
+def _step(points: Scalar, target: Scalar, rule: str, reach: Scalar) -> Float[ndarray, "n 3"]:
+    balls, end = len(points) - 1, points[-1]
+    behind = [end - points[k] for k in range(balls)]
+    A = sum((np.sum(r * r) * np.eye(3) - r[:, None] * r[None, :] for r in behind), start=np.zeros((3, 3)))
+    miss = target - end
+    if rule == "transpose":
+        along = A @ miss
+        force = miss * (np.sum(miss * along) / (np.sum(along * along) + 1e-30))
+    else:
+        square = (DAMPING * reach) ** 2 if rule == "damped" else _TINY * reach**2
+        force = solve_small(A + square * np.eye(3), miss)
+    turns = [cross(r, force) for r in behind]
+    most = np.max(np.stack([length_of(turn) for turn in turns]))
+    scale = TURN / np.maximum(most, TURN)
+    moved, quat = [points[0]], np.array([1.0, 0.0, 0.0, 0.0])
+    for k, turn in enumerate(turns):
+        quat = rotated(quat, scale * turn)
+        moved.append(moved[k] + to_rotation(quat) @ (points[k + 1] - points[k]))
+    return np.stack(moved)

@@ -1,0 +1,105 @@
+"""FABRIK as published: Algorithm 1 of Aristidou and Lasenby 2011, the one that the DynaKat report describes.
+
+A chain of points joined by links of fixed length; its joints are balls without limits. The end is put on the target and
+the points before it are pulled after it, one by one, to their lengths; then the first is put back to the root and the
+chain is pulled the other way. A target out of reach straightens the chain towards it. ``fabrik_leg`` is what became of
+it for legs, whose joints are hinges. Plain NumPy, traced as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.errors import InputError
+from nptrace._types import PyTree, Scalar
+
+ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the chain's end [m]
+_TINY = 1e-30
+
+
+class ReachedChain(NamedTuple):
+    """Points of a chain [m], the distance of its end from the target [m], iterations used."""
+
+    points: Float[ndarray, "n 3"]
+    residual: Scalar
+    iterations: Scalar
+
+
+def fabrik_chain(
+    points: Float[ndarray, "n 3"],
+    target: Float[ndarray, "3"],
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+) -> ReachedChain:
+    """Return the chain through ``points``, root first, with its end at ``target`` [m], or straight towards it."""
+    check_chain(points, target)
+    lengths = link_lengths(points)
+    root = points[0]
+    beyond = length_of(target - root) > sum(lengths)
+
+    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
+        now, far, used = carry
+        done = far <= tolerance
+        moved = reached_backward(reached_forward(now, lengths, target), lengths, root)
+        left = length_of(moved[-1] - target)
+        return np.where(done, now, moved), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
+
+    straight = reached_backward(np.stack([target] * len(points)), lengths, root, towards=target)
+    first = np.where(beyond, straight, points)
+    start = (first, np.where(beyond, 0.0, length_of(points[-1] - target)), 0.0)  # a straight chain is done
+    found, _, used = nptrace.repeat(iterations, body, start, until=lambda carry: carry[1] <= tolerance)
+    return ReachedChain(found, length_of(found[-1] - target), used)
+
+
+def reached_forward(
+    points: Float[ndarray, "n 3"], lengths: list[Scalar], target: Float[ndarray, "3"], links: int | None = None
+) -> Float[ndarray, "n 3"]:
+    """Stage 1: the end on the target, the points before it after it; ``links``: only so many, from the end."""
+    moved = [points[k] for k in range(len(points))]
+    moved[-1] = target
+    count = len(lengths) if links is None else links
+    for k in reversed(range(len(lengths) - count, len(lengths))):
+        moved[k] = _pulled(moved[k + 1], moved[k], lengths[k])
+    return np.stack(moved)
+
+
+def reached_backward(
+    points: Float[ndarray, "n 3"],
+    lengths: list[Scalar],
+    root: Float[ndarray, "3"],
+    links: int | None = None,
+    towards: Float[ndarray, "3"] | None = None,
+) -> Float[ndarray, "n 3"]:
+    """Stage 2: the first point back at the root, the others after it; or all ``towards`` one place."""
+    moved = [points[k] for k in range(len(points))]
+    moved[0] = root
+    count = len(lengths) if links is None else links
+    for k in range(count):
+        moved[k + 1] = _pulled(moved[k], moved[k + 1] if towards is None else towards, lengths[k])
+    return np.stack(moved)
+
+
+def _pulled(fixed: Scalar, free: Scalar, length: Scalar) -> Float[ndarray, "3"]:
+    """Where the free end of a link comes to lie on its line to the fixed one."""
+    return fixed + (length / np.maximum(length_of(free - fixed), _TINY)) * (free - fixed)
+
+
+def link_lengths(points: Float[ndarray, "n 3"]) -> list[Scalar]:
+    return [length_of(points[k + 1] - points[k]) for k in range(len(points) - 1)]
+
+
+def length_of(v: Float[ndarray, "3"]) -> Scalar:
+    return np.sqrt(np.sum(np.square(v)))
+
+
+def check_chain(points: Scalar, target: Scalar) -> None:
+    shape = np.shape(points)
+    if len(shape) != 2 or shape[1] != 3 or shape[0] < 2 or np.shape(target) != (3,):
+        raise InputError(
+            f"a chain needs at least two points of shape (n, 3) and a target of three, got {shape}, {np.shape(target)}"
+        )

@@ -1,0 +1,51 @@
+"""A leg's joints for any place of its foot, found by iteration: for legs that no closed form fits (canted axes).
+
+Damped Newton's method (Levenberg and Marquardt, the damping of Sugihara 2011: the square of what is left), from a guess
+near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three turns
+are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
+from nptrace._types import PyTree, Scalar
+from nptrace.solve.factor import cholesky, cholesky_solve
+
+THERE = 1e-10  # [m]
+_TURNS = 30  # at most
+_STEP = 0.5  # [rad] or [m], of a joint in one turn at most
+_LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
+
+
+def numerical_leg(
+    leg: LegChain, position: Float[ndarray, "3"], guess: Values, turns: int = _TURNS
+) -> tuple[Float[ndarray, "n"], Scalar]:
+    """Return (joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
+
+    Out of reach, the leg points towards the place. Joint limits are not looked at, as by ``leg_inverse``.
+    """
+
+    def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:
+        p, J = foot_jacobian(leg, joints)
+        left = position - p
+        A = J @ J.T + (damping * (left @ left) + _LEAST) * np.eye(3)
+        return joints + np.clip(J.T @ cholesky_solve(cholesky(A), left), -_STEP, _STEP)
+
+    def turn(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
+        joints, far = carry
+        found = nptrace.select(far <= THERE, joints, closer(joints))
+        return found, _distance(leg, found, position)
+
+    start = np.stack([angle + 0.0 for angle in guess])
+    found, far = nptrace.repeat(turns, turn, (start, np.inf), until=lambda carry: carry[1] <= THERE)
+    return nptrace.custom_fixed_point(found, lambda joints: closer(joints, 0.0)), far <= 1e3 * THERE
+
+
+def _distance(leg: LegChain, joints: ndarray, position: ndarray) -> Scalar:
+    left = position - foot_jacobian(leg, joints)[0]
+    return np.sqrt(left @ left)

@@ -1,0 +1,168 @@
+"""Resolved rate: joint rates, and by many small steps joint angles, from the leg's Jacobian.
+
+Rates by the pseudo-inverse, as the DynaKat report has them (section III-E), damped near singular postures after
+Nakamura and Hanafusa 1986, with a posture task in the null space of redundant legs. Angles by repeating it (damped
+least squares, Wampler 1986), by Levenberg's rule of keeping what helps, or by the Jacobian's transpose, the baseline.
+Limits: a joint that would leave them is taken out of the step and the others solve again. Plain NumPy, traced as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.errors import InputError, unknown
+from footfall.kinematics.iterative.fabrik_leg import Reached, distance
+from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
+from nptrace._types import PyTree, Scalar
+
+RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
+DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
+NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
+_PROJECTS = 1e-6  # damping of the null space's projector, as a part of the reach: more would leak into the foot
+_PSEUDO = 1e-6  # damping of the pseudo-inverse, as a part of the reach: above rounding, so that nothing is no number
+HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
+TURN = 0.5  # most that a joint turns in a step [rad]
+
+
+def leg_rates(
+    leg: LegChain,
+    joints: Values,
+    velocity: Float[ndarray, "3"],
+    toward: Values | None = None,
+    gain: float = 1.0,
+    damping: float = DAMPING,
+) -> Float[ndarray, "n"]:
+    """Return joint rates [rad/s] that move a leg's foot with ``velocity`` [m/s] in its carrier's frame.
+
+    A redundant leg drifts to the posture ``toward``, at ``gain`` [1/s], by motions that leave its foot alone.
+    """
+    _, J = foot_jacobian(leg, joints)
+    square = _damping(leg, J, damping)
+    rates = _damped_inverse(J, velocity, square)
+    if toward is not None:
+        drift = np.stack([gain * (wanted - value) for wanted, value in zip(toward, joints)])
+        rates = rates + drift - _damped_inverse(J, J @ drift, (_PROJECTS * leg.reach) ** 2)
+    return rates
+
+
+def manipulability(J: Float[ndarray, "3 n"]) -> Scalar:
+    """sqrt(det(J Jᵀ)) (Yoshikawa 1985): the volume of foot velocities for joint rates of length one."""
+    return np.sqrt(np.maximum(_determinant(J @ J.T), 0.0))
+
+
+def resolved_rate_leg(
+    leg: LegChain,
+    target: Float[ndarray, "3"],
+    start: Values,
+    rule: str = "levenberg",
+    toward: Values | None = None,
+    iterations: int = 200,
+    tolerance: float = 1e-7,
+) -> Reached:
+    """Return joint angles that take a leg's foot to ``target`` [m] in its carrier's frame, by steps of its Jacobian.
+
+    rule: ``levenberg`` keeps a step only if it helps, and damps the less the more they do; ``manipulability`` and
+    ``constant`` are damped least squares, ``pseudo_inverse`` is not damped; ``transpose`` goes down the gradient, as
+    far as is best for the error's linear model. ``toward``: a posture for what is redundant (not with ``levenberg``
+    and ``transpose``).
+    """
+    if rule not in RULES:
+        raise unknown("rule of the resolved rate", rule, RULES)
+    if toward is not None and rule in ("levenberg", "transpose"):
+        raise InputError(f"the rule '{rule}' has no posture task: choose manipulability or constant")
+
+    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree, PyTree]:
+        joints, far, used, effort = carry
+        done = (far <= tolerance) | (effort >= HOPELESS)
+        moved = _step(leg, target, joints, rule, toward, effort)
+        left = distance(foot_position(leg, list(moved)), target)
+        better = (left < (1.0 - 1e-6) * far) if rule == "levenberg" else np.logical_not(done)
+        keep = better & np.logical_not(done)
+        if rule == "levenberg":
+            effort = np.where(done, effort, np.clip(np.where(better, 0.2, 4.0) * effort, 1e-12, HOPELESS))
+        return np.where(keep, moved, joints), np.where(keep, left, far), used + np.where(done, 0.0, 1.0), effort
+
+    first = np.stack([np.clip(value, screw.lower, screw.upper) for screw, value in zip(leg.screws, start)])
+    carry = (first, distance(foot_position(leg, list(first)), target), 0.0, 1e-3)
+    found = nptrace.repeat(iterations, body, carry, until=lambda c: (c[1] <= tolerance) | (c[3] >= HOPELESS))
+    return Reached(found[0], found[1], found[2])
+
+
+def _step(
+    leg: LegChain, target: Scalar, joints: Scalar, rule: str, toward: Scalar, effort: Scalar
+) -> Float[ndarray, "n"]:
+    """The joints after one step, within their limits: solved, blocked joints taken out, solved again."""
+    foot, J = foot_jacobian(leg, list(joints))
+    miss = target - foot
+    lower, upper = np.array(leg.lower), np.array(leg.upper)
+    free = np.ones(len(leg))
+    step = free
+    for _ in range(2):
+        J_free = J * free
+        if rule == "transpose":
+            back = J_free.T @ miss
+            along = J_free @ back
+            step = back * (np.sum(miss * along) / (np.sum(along * along) + 1e-30))
+        else:
+            scale = leg.reach**2
+            if rule == "levenberg":
+                square = effort * scale
+            elif rule == "constant":
+                square = DAMPING**2 * scale
+            elif rule == "pseudo_inverse":
+                square = _PSEUDO**2 * scale
+            else:
+                square = _damping(leg, J_free, DAMPING)
+            step = _damped_inverse(J_free, miss, square)
+            if toward is not None:
+                drift = np.stack([0.2 * (wanted - joints[k]) for k, wanted in enumerate(toward)]) * free
+                step = step + drift - _damped_inverse(J_free, J_free @ drift, _PROJECTS**2 * scale)
+        step = step * (TURN / np.maximum(np.max(np.abs(step)), TURN))
+        out = (joints + step < lower) | (joints + step > upper)
+        free = np.where(out, 0.0, free)
+    return np.clip(joints + step, lower, upper)
+
+
+def _damping(leg: LegChain, J: Scalar, most: float) -> Scalar:
+    """λ² [m²]: zero in good postures, (most reach)² at a singular one (Nakamura and Hanafusa 1986)."""
+    scale = leg.reach
+    if len(leg) < 3:
+        return (1e-3 * most * scale) ** 2
+    lack = np.maximum(1.0 - manipulability(J) / (NEAR * scale**3), 0.0)
+    return (most * scale * lack) ** 2 + (1e-9 * scale) ** 2
+
+
+def _damped_inverse(J: Scalar, velocity: Scalar, square: Scalar) -> Scalar:
+    """Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by whichever of J Jᵀ and Jᵀ J is smaller."""
+    rows, columns = np.shape(J)
+    if columns < rows:
+        return solve_small(J.T @ J + square * np.eye(columns), J.T @ velocity)
+    return J.T @ solve_small(J @ J.T + square * np.eye(rows), velocity)
+
+
+def solve_small(A: Scalar, b: Scalar) -> Float[ndarray, "n"]:
+    """Return A⁻¹ b of a small symmetric positive definite matrix, by Cholesky's rule, loops unrolled in a trace."""
+    n = len(b)
+    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    for i in range(n):
+        for j in range(i + 1):
+            rest = A[i, j] - sum(L[i][k] * L[j][k] for k in range(j))
+            L[i][j] = np.sqrt(np.maximum(rest, 1e-300)) if i == j else rest / L[j][j]
+    y: list[Scalar] = []
+    for i in range(n):
+        y.append((b[i] - sum(L[i][k] * y[k] for k in range(i))) / L[i][i])
+    x: list[Scalar] = [0.0] * n
+    for i in reversed(range(n)):
+        x[i] = (y[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))) / L[i][i]
+    return np.stack(x)
+
+
+def _determinant(A: Scalar) -> Scalar:
+    return (
+        A[0, 0] * (A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1])
+        - A[0, 1] * (A[1, 0] * A[2, 2] - A[1, 2] * A[2, 0])
+        + A[0, 2] * (A[1, 0] * A[2, 1] - A[1, 1] * A[2, 0])
+    )

@@ -1,0 +1,230 @@
+"""The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+
+The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
+so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+import warnings
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.errors import InputError, TraceError
+from footfall.mujoco.model import library
+from footfall.recording.recording import Recording
+from footfall.robot.files.export import to_mjcf
+from footfall.robot.files.feet import POINT
+from footfall.robot.model.description import Robot
+from footfall.sim.commanding import command_at
+from footfall.sim.joints import JointModel
+from footfall.sim.pushes import generalised_push
+from footfall.sim.simulation import Simulation
+from footfall.spatial import quaternion
+from nptrace._types import Given, PyTree
+
+if TYPE_CHECKING:
+    from mujoco import MjData, MjModel, MjSpec
+
+PAPER_CONTACT = {"solref": (-1600.0, -100.0)}
+STIFF_CONTACT = {"solref": (-2e6, -2e3), "solimp": (0.95, 0.99, 0.001)}
+
+
+def mujoco_model(
+    simulation: Simulation,
+    friction: float | None = None,
+    contact: Mapping[str, Given] | None = None,
+    options: Mapping[str, Given] | None = None,
+) -> MjModel:
+    """Return an MjModel of a simulation's robot on its ground, with gains that ``run_mujoco`` sets."""
+    mj, world = library(), simulation.model.world
+    settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
+    if world.joints.backlash or world.joints.gear_loss or world.joints.belt is not None:
+        raise InputError("MuJoCo is given no backlash, no gear loss and no belt: compare a simulation without them")
+    mu = float(world.ground.friction_at(np.zeros(3))) if friction is None else friction
+    touch = {"friction": (mu, 0.0, 0.0), "condim": 3}
+    spec = mj.MjSpec.from_string(
+        to_mjcf(
+            effective_robot(simulation.robot, world.joints),
+            ground=True,
+            options={**settings, **(options or {})},
+            contact={**touch, **(PAPER_CONTACT if contact is None else contact)},
+        )
+    )
+    world.ground.to_mujoco(mj, spec, next(geom for geom in spec.geoms if geom.name == "ground"))
+    _add_spheres(mj, spec, simulation)
+    for actuator in list(spec.actuators):
+        spec.delete(actuator)
+    limits = {a.joint: a.torque_limit for a in simulation.robot.actuators} if world.joints.motor_limits else {}
+    for name in simulation.robot.joint_names:
+        actuator = spec.add_actuator(name=f"motor_{name}", target=name, trntype=mj.mjtTrn.mjTRN_JOINT)
+        actuator.gaintype, actuator.biastype = mj.mjtGain.mjGAIN_FIXED, mj.mjtBias.mjBIAS_AFFINE
+        if math.isfinite(limits.get(name, math.inf)):
+            actuator.forcelimited, actuator.forcerange = 1, (-limits[name], limits[name])
+    return spec.compile()
+
+
+def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
+    """What touches the ground besides the feet, under the same law."""
+    robot, spheres = simulation.robot, simulation.model.world.spheres
+    for sphere in spheres[robot.nf :]:
+        body = spec.body(robot.tree.bodies[sphere.body].name)
+        body.add_geom(
+            spec.find_default("touch"),
+            name=f"touching_{sphere.name}",
+            type=mj.mjtGeom.mjGEOM_SPHERE,
+            size=[max(sphere.radius, POINT), 0, 0],
+            pos=sphere.center,
+            contype=1,
+            conaffinity=0,
+        )
+
+
+def effective_robot(robot: Robot, joints: JointModel) -> Robot:
+    """Return the robot with the joint effects switched off that a simulation switches off."""
+    changed = []
+    for joint in robot.joints:
+        off: dict[str, float] = {}
+        if not joints.damping:
+            off["damping"] = 0.0
+        if not joints.dry_friction:
+            off["dry_friction"] = 0.0
+        if not joints.springs:
+            off["stiffness"] = 0.0
+        if not joints.end_stops:
+            off.update(lower=-math.inf, upper=math.inf)
+        changed.append(dataclasses.replace(joint, **off))  # type: ignore[arg-type]
+    return dataclasses.replace(robot, joints=tuple(changed))
+
+
+def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = None) -> Recording:
+    """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
+
+    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
+    """
+    mj, run, robot = library(), simulation.model, simulation.robot
+    model = mujoco_model(simulation) if model is None else model
+    data, controller = mj.MjData(model), _Asked(simulation)
+    order = _joint_order(mj, model, robot)
+    q, v = simulation.q, simulation.v
+    data.qpos[:7], data.qvel[:6] = q[:7], np.concatenate([rotation_of(q) @ v[3:6], v[:3]])
+    data.qpos[order.q], data.qvel[order.v] = q[7:], v[6:]
+    feet = _foot_geoms(mj, model, robot)
+    memory, rows, wall = simulation.state.memory, [], 0.0
+    force = np.zeros((robot.nf, 3))
+    ticks = max(1, round(duration / run.period))
+    for k in range(ticks):
+        asked, memory = controller(k * run.period, q, v, force, memory)
+        model.actuator_gainprm[order.u, 0] = 1.0
+        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
+        data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
+        if robot.floating:
+            push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
+            data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
+            data.qfrc_applied[order.v] = push[6:]
+        began = time.perf_counter()
+        mj.mj_step(model, data, nstep=run.substeps)
+        wall += time.perf_counter() - began
+        q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
+        v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
+        force = _foot_forces(mj, model, data, feet)
+        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force))
+    time_, qs, vs, position, torque, forces = (np.array(column) for column in zip(*rows))
+    columns = {
+        "time": time_,
+        "q": qs,
+        "v": vs,
+        "command_position": position,
+        "torque": torque,
+        "force": forces,
+        "contact": np.linalg.norm(forces, axis=2) > 0,
+    }
+    meta = {
+        "engine": f"MuJoCo {mj.__version__}",
+        "controller": simulation.model.acting.name,
+        "dt": run.dt,
+        "ground_form": run.world.ground.to_json(),
+        "wall_seconds": wall,
+        "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
+    }
+    return Recording(robot, columns, [], meta)
+
+
+class _Asked:
+    """The controller as a quick function: compiled if it can be, else as it is."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.model, robot = simulation.model, simulation.robot
+        sensed = Sensed(q=simulation.q, v=simulation.v, forces=np.zeros((robot.nf, 3)))
+
+        def ask(t: float, sensed: Sensed, command: Command, memory: PyTree) -> tuple[JointCommand, PyTree]:
+            sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
+            asked, after = self.model.acting(t, robot, sensed, command, memory)
+            return asked.spread(robot.nj), after
+
+        self.simulation, self.ask = simulation, ask
+        if simulation.compile_controller is not False:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.ask = compiling.compile(ask, None, 0.1, sensed, Command(), simulation.state.memory)
+            except TraceError:
+                pass  # runs as plain Python
+
+    def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: PyTree) -> tuple[JointCommand, PyTree]:
+        return self.ask(t, Sensed(q=q, v=v, forces=force), command_at(self.simulation.command, t), memory)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Order:
+    q: ndarray
+    v: ndarray
+    u: ndarray
+
+
+def _joint_order(mj: ModuleType, model: MjModel, robot: Robot) -> _Order:
+    """Where MuJoCo keeps our joints: mapped by name, since files may order them differently."""
+    ids = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_JOINT, name) for name in robot.joint_names]
+    motors = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_ACTUATOR, f"motor_{name}") for name in robot.joint_names]
+    return _Order(model.jnt_qposadr[ids], model.jnt_dofadr[ids], np.array(motors))
+
+
+def _foot_geoms(mj: ModuleType, model: MjModel, robot: Robot) -> dict[int, int]:
+    """Geom of MuJoCo -> foot of ours."""
+    found = {}
+    for k, foot in enumerate(robot.feet):
+        geom = mj.mj_name2id(model, mj.mjtObj.mjOBJ_GEOM, foot.name)
+        if geom < 0:
+            raise InputError(f"foot '{foot.name}' has no geom of that name in the MuJoCo model")
+        found[geom] = k
+    return found
+
+
+def _foot_forces(mj: ModuleType, model: MjModel, data: MjData, feet: dict[int, int]) -> ndarray:
+    """Force of the ground on every foot in world axes [N]."""
+    forces, wrench = np.zeros((len(feet), 3)), np.zeros(6)
+    for c in range(data.ncon):
+        contact = data.contact[c]
+        mj.mj_contactForce(model, data, c, wrench)
+        force_W = contact.frame.reshape(3, 3).T @ wrench[:3]  # on geom2
+        if contact.geom2 in feet:
+            forces[feet[contact.geom2]] += force_W
+        elif contact.geom1 in feet:
+            forces[feet[contact.geom1]] -= force_W
+    return forces
+
+
+def rotation_of(q: ndarray) -> ndarray:
+    return quaternion.to_rotation(q[3:7])
+
+
+__all__ = ["PAPER_CONTACT", "STIFF_CONTACT", "effective_robot", "mujoco_model", "run_mujoco"]

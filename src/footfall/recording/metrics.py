@@ -1,0 +1,82 @@
+"""How far two runs of the same robot are apart: the figures of section 7 of de Paula et al. 2024.
+
+Both recordings are compared at the times they share, so that a run that stopped early is compared while it lasted.
+A mean absolute error is the mean of |a - b| over those times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.errors import InputError, unknown
+from footfall.recording.recording import Recording
+
+_TICKS = 1e7  # times are equal if they agree to 0.1 microseconds
+
+
+def position_mae(a: Recording, b: Recording) -> Float[ndarray, "3"]:
+    """Mean absolute error of the trunk's position, x, y, z [m]."""
+    rows_a, rows_b = shared_rows(a, b)
+    return np.abs(a.trunk_position[rows_a] - b.trunk_position[rows_b]).mean(axis=0)
+
+
+def euler_mae_deg(a: Recording, b: Recording, order: str = "zyx") -> Float[ndarray, "3"]:
+    """Mean absolute error of the trunk's Euler angles [deg], in their order: yaw, pitch, roll for ``zyx``.
+
+    A difference is taken the short way round.
+    """
+    rows_a, rows_b = shared_rows(a, b)
+    apart = a.trunk_euler(order)[rows_a] - b.trunk_euler(order)[rows_b]
+    return np.degrees(np.abs((apart + np.pi) % (2.0 * np.pi) - np.pi)).mean(axis=0)
+
+
+def force_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
+    """Mean absolute error of the vertical ground reaction force [N], of one foot or of all of them."""
+    rows_a, rows_b = shared_rows(a, b)
+    feet = _feet(a, foot)
+    return float(np.abs(a.force[rows_a][:, feet, 2] - b.force[rows_b][:, feet, 2]).mean())
+
+
+def contact_agreement(a: Recording, b: Recording, foot: str | None = None) -> float:
+    """Part of the time, 0 to 1, in which both say the same of a foot's contact; of one foot or of all of them."""
+    rows_a, rows_b = shared_rows(a, b)
+    feet = _feet(a, foot)
+    return float((a.contact[rows_a][:, feet] == b.contact[rows_b][:, feet]).mean())
+
+
+def peak_force(rec: Recording, foot: str | None = None, percentile: float = 100.0) -> float:
+    """Largest vertical ground reaction force [N]; a ``percentile`` below 100 leaves out rare spikes."""
+    if not 0.0 <= percentile <= 100.0:
+        raise InputError(f"a percentile must lie between 0 and 100, got {percentile}")
+    return float(np.percentile(rec.force[:, _feet(rec, foot), 2], percentile))
+
+
+def wall_seconds(rec: Recording) -> float:
+    """Time spent stepping [s], as the engine that made the recording measured it."""
+    if "wall_seconds" not in rec.meta:
+        raise InputError(f"this recording of '{rec.robot.name}' does not record how long it took")
+    return float(rec.meta["wall_seconds"])
+
+
+def shared_rows(a: Recording, b: Recording) -> tuple[ndarray, ndarray]:
+    """Rows of each at the times that both have."""
+    if a.robot.foot_names != b.robot.foot_names or a.robot.nq != b.robot.nq:
+        raise InputError(
+            f"robots '{a.robot.name}' and '{b.robot.name}' cannot be compared: their feet or joints differ"
+        )
+    ticks_a, ticks_b = (np.round(rec.time * _TICKS).astype(np.int64) for rec in (a, b))
+    common, rows_a, rows_b = np.intersect1d(ticks_a, ticks_b, return_indices=True)
+    if not len(common):
+        raise InputError("the recordings share no times: record both at the same rate")
+    return rows_a, rows_b
+
+
+def _feet(rec: Recording, foot: str | None) -> list[int]:
+    names = rec.robot.foot_names
+    if foot is None:
+        return list(range(len(names)))
+    if foot not in names:
+        raise unknown("foot", foot, names, "this robot has")
+    return [names.index(foot)]

@@ -1,0 +1,69 @@
+"""The contact mode (which feet stand; the mechanism's topology of Yan et al. 2021) chosen from what is sensed.
+
+A Bayes filter over all 2ⁿ modes. In a tick every foot may come or go with a small probability; then every mode is
+weighed by what the feet and the IMU say. A reading speaks by its log-odds of contact, which are limited: no single
+sample decides, some milliseconds of them do, and that is the debouncing. The IMU has its say about flight alone: a
+robot that nothing touches is weightless.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from nptrace._types import Scalar
+
+_LEAST = 1e-9  # probability of any mode: a filter that is certain never learns better
+
+
+def evidence(reading: Scalar, middle: float, scale: float, most: float) -> Scalar:
+    """Log-odds of contact: zero at ``middle``, one at ``scale`` beyond, at most ``most``; NaN says nothing."""
+    odds = np.clip((reading - middle) / scale, -most, most)
+    return np.where(np.isfinite(odds), odds, 0.0)
+
+
+def update_modes(
+    belief: Float[ndarray, "modes"], foot_odds: Float[ndarray, "nf"], flight_odds: Scalar, change: float
+) -> Float[ndarray, "modes"]:
+    """The probabilities of all modes (in the order of ``dynamics.formalisms.modes.all_modes``) after a tick.
+
+    foot_odds: log-odds that each foot stands; flight_odds: log-odds that none does; change: probability that a foot
+    comes or goes in a tick.
+    """
+    feet = len(foot_odds)
+    for k in range(feet):
+        paired = np.reshape(belief, (2**k, 2, -1))
+        paired = (1.0 - change) * paired + change * np.stack([paired[:, 1], paired[:, 0]], axis=1)
+        belief = np.reshape(paired, (2**feet,))
+    odds = mode_table(feet) @ foot_odds + np.concatenate([np.stack([1.0 * flight_odds]), np.zeros(2**feet - 1)])
+    weighed = belief * np.exp(odds - np.max(odds))
+    weighed = weighed / np.sum(weighed) + _LEAST
+    return weighed / np.sum(weighed)
+
+
+def foot_probabilities(belief: Float[ndarray, "modes"], feet: int) -> Float[ndarray, "nf"]:
+    """The probability of every foot to stand: the sum over the modes in which it does."""
+    return mode_table(feet).T @ belief
+
+
+def debounced(probability: Float[ndarray, "nf"], before: Float[ndarray, "nf"], sure: float) -> Float[ndarray, "nf"]:
+    """1 for a foot that stands: it changes once the filter is ``sure`` of the other, a probability above one half."""
+    return np.where(probability > sure, 1.0, np.where(probability < 1.0 - sure, 0.0, before))
+
+
+def mode_score(belief: Float[ndarray, "modes"], contact: Float[ndarray, "nf"]) -> Scalar:
+    """The probability of a mode."""
+    same = 1.0 - np.abs(mode_table(len(contact)) - contact)
+    return np.sum(belief * np.prod(same, axis=1))
+
+
+def mode_index(contact: Float[ndarray, "nf"]) -> Scalar:
+    """The place of a mode in the list of all modes: flight is 0, all feet the last."""
+    weights = 2.0 ** np.arange(len(contact))[::-1]
+    return np.sum(weights * contact)
+
+
+def mode_table(feet: int) -> Float[ndarray, "modes nf"]:
+    """All modes, one per row."""
+    return np.array([[float(row >> (feet - 1 - k) & 1) for k in range(feet)] for row in range(2**feet)])

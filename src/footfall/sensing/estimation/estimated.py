@@ -1,0 +1,235 @@
+"""A controller that runs on an estimate: what the sensors say goes into the filter, and the filter's answer to it.
+
+    sensors = ff.sensing.Sensors.realistic(seed=1)
+    controller = ff.control.Estimated(ff.control.Locomotion())
+    sim = ff.Simulation(robot, controller, sensors=sensors, start=ff.control.standing_state(robot))
+
+The inner controller is handed a ``Sensed`` made of estimates alone: the true state, which a simulation passes along
+beside the readings, is not looked at. Filter and controller are compiled in one tick where the controller can be; the
+estimate is part of the memory, from which log and history are made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.control.interface import Command, Controller, ControllerInfo, ControllerWrapper, JointCommand, Sensed
+from footfall.errors import InputError
+from footfall.robot.model.description import Robot
+from footfall.sensing.estimation.estimator import (
+    Estimate,
+    EstimatedRobot,
+    Estimator,
+    EstimatorMemory,
+    estimate,
+    sensor_names,
+)
+from footfall.sensing.estimation.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
+from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace._types import PyTree, Scalar
+
+_STAND_IN = {
+    "gyro": "the legs show how the base turns",
+    "accelerometer": "the base is taken not to accelerate",
+    "encoder": "its rate is integrated",
+    "joint rate": "the position's change stands in",
+    "force sensor": "the momentum observer stands in",
+}
+_WORDS = {
+    MISSING: "gives no reading",
+    FROZEN: "is frozen",
+    OUT_OF_RANGE: "is out of range",
+    DISAGREES: "contradicts the other sensors",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What was estimated, time first in every array."""
+
+    time: Float[ndarray, "t"]
+    q: Float[ndarray, "t nq"]
+    v: Float[ndarray, "t nv"]
+    contact: Float[ndarray, "t nf"]
+    P: Float[ndarray, "t 9 9"]  # covariance of (turn, v, p), world axes
+    nis: Float[ndarray, "t nf"]
+    score: Float[ndarray, "t"]  # probability of the chosen contact mode
+
+
+@dataclass(eq=False)
+class Estimated(ControllerWrapper):
+    """A controller behind an estimator. ``log`` lists the faults of the sensors, and when.
+
+    keep: every so many ticks are kept for ``history``.
+    """
+
+    inner: Controller
+    estimator: Estimator = field(default_factory=Estimator)
+    keep: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.estimator, Estimator):
+            raise InputError(f"the estimator must be an Estimator, got {type(self.estimator).__name__}")
+        if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
+            raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
+        self.log: list[tuple[float, str]] = []
+        self._kept: list[tuple[float, Estimate]] = []
+        self.seen: Sensed | None = None  # what the inner controller saw in the last tick
+        self.model: EstimatedRobot
+        self._robot: Robot | None = None
+        self._compile: Callable[..., PyTree] | None = None
+
+    @property
+    def info(self) -> ControllerInfo:
+        return dataclasses.replace(self.wrapped.info, needs_sensors=True)
+
+    @property
+    def estimates(self) -> Estimated:
+        return self
+
+    def start(self, robot: Robot) -> dict[str, PyTree]:
+        self._set_up(robot, self.model.gravity if self._robot is robot else GRAVITY)
+        self._kept = []
+        self.log.clear()
+        return {
+            "inner": self.inner.start(robot),
+            "estimator": EstimatorMemory.at_start(self.model),
+            "estimate": _nothing(robot, len(self.names)),
+            "tick": 0.0,
+        }
+
+    def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
+        """Whether anything had to be made anew."""
+        self._true_gravity = gravity
+        gravity = self.estimator.gravity or gravity
+        if self._robot is robot and self.model.gravity == gravity:
+            return False
+        self._robot, self.names = robot, sensor_names(robot)
+        self.model = EstimatedRobot(robot, self.estimator, self.rate, gravity)
+        self._estimate: Callable[..., PyTree] = lambda *arguments: estimate(self.model, *arguments)
+        return True
+
+    def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
+        """Compile the estimator, and of the controller what it has to compile."""
+        self._set_up(robot, gravity)
+        super().prepare(robot, compile, gravity)
+        self._compile = compile
+        self._compile_estimate(robot)
+
+    def _compile_estimate(self, robot: Robot) -> None:
+        assert self._compile is not None
+        readings = Readings(np.zeros(3), np.zeros(3), np.zeros(robot.nj), np.zeros(robot.nj), np.zeros((robot.nf, 3)))
+        self._estimate = self._compile(estimate, self.model, readings, EstimatorMemory.at_start(self.model))
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> tuple[JointCommand, dict[str, PyTree]]:
+        traced = nptrace.is_tracing()
+        if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
+            self._compile_estimate(robot)
+        readings = readings_of(robot, sensed)
+        if traced:
+            found, after = estimate(self.model, readings, memory["estimator"])
+        else:
+            found, after = self._estimate(readings, memory["estimator"])
+            self._keep(t, memory["tick"], memory["estimate"].conditions, found)
+        seen = self._shown(found)
+        if not traced:
+            self.seen = seen
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        answer = answer.spread(robot.nj)
+        kept = dataclasses.replace(after, command=answer)
+        return answer, {"inner": inner, "estimator": kept, "estimate": found, "tick": memory["tick"] + 1.0}
+
+    def _shown(self, found: Estimate) -> Sensed:
+        """What the inner controller sees."""
+        return Sensed(q=found.q, v=found.v, forces=found.forces, gravity=self._true_gravity, contact=found.contact)
+
+    def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:
+        """Log and history of ticks that were run as machine code."""
+        super().log_ticks(times, command, before, rows)
+        if not len(times):
+            return
+        self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
+        if self._kept and self._kept[-1][0] >= times[0]:
+            self._kept = [kept for kept in self._kept if kept[0] < times[0]]
+        found = rows["estimate"]
+        conditions = np.concatenate([before["estimate"].conditions[None], found.conditions])
+        ticks = np.asarray(rows["tick"]) - 1.0
+        for k in np.flatnonzero((conditions[1:] != conditions[:-1]).any(axis=1) | (ticks % self.keep == 0)).tolist():
+            self._keep(float(times[k]), ticks[k], conditions[k], _row(found, k))
+        self.seen = self._shown(_row(found, len(times) - 1))
+
+    def _keep(self, t: float, tick: Scalar, before: Float[ndarray, "_"], found: Estimate) -> None:
+        """For log and history."""
+        self._tell(t, before, found.conditions)
+        if int(tick) % self.keep == 0:
+            self._kept.append((t, found))
+
+    def _tell(self, t: float, before: Float[ndarray, "_"], now: Float[ndarray, "_"]) -> None:
+        """A line of the log for every sensor whose condition has changed."""
+        for k in np.flatnonzero(before != now):
+            name = self.names[k]
+            if now[k] == GOOD:
+                self.log.append((t, f"{name} is good again"))
+            else:
+                kind = name.partition(" '")[0]
+                self.log.append((t, f"{name} {_WORDS[float(now[k])]}: {_instead(kind, float(now[k]))}"))
+
+    def history(self) -> History:
+        """The estimates kept since the start."""
+        if not self._kept:
+            raise InputError("nothing was estimated yet: run the simulation first")
+        rows = {
+            key: np.array([getattr(found, key) for _, found in self._kept])
+            for key in ("q", "v", "contact", "P", "nis", "score")
+        }
+        return History(time=np.array([t for t, _ in self._kept]), **rows)
+
+
+def readings_of(robot: Robot, sensed: Sensed) -> Readings:
+    """What the sensors say, without anything that they cannot know."""
+    if sensed.imu is None or sensed.foot_force is None:
+        raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
+    return Readings(
+        sensed.imu.gyro,
+        sensed.imu.acceleration,
+        sensed.q[robot.nq - robot.nj :],
+        sensed.v[robot.nv - robot.nj :],
+        sensed.foot_force,
+    )
+
+
+def _nothing(robot: Robot, sensors: int) -> Estimate:
+    """Before the first tick."""
+    feet = np.zeros(robot.nf)
+    return Estimate(
+        q=np.zeros(robot.nq),
+        v=np.zeros(robot.nv),
+        forces=np.zeros((robot.nf, 3)),
+        contact=feet,
+        score=0.0,
+        P=np.zeros((9, 9)),
+        nis=feet,
+        conditions=np.zeros(sensors),
+    )
+
+
+def _row(rows: Estimate, k: int) -> Estimate:
+    """One estimate out of many."""
+    return Estimate(**{f.name: np.asarray(getattr(rows, f.name))[k] for f in dataclasses.fields(Estimate)})
+
+
+def _instead(kind: str, code: float) -> str:
+    return "its bias is learnt anew" if kind == "gyro" and code == DISAGREES else _STAND_IN[kind]
+
+
+__all__ = ["Estimated", "History", "readings_of"]

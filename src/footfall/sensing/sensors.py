@@ -1,0 +1,317 @@
+"""Sensors as XiLing carries them (Yan et al. 2021): IMU, joint encoders and force sensors under the feet.
+
+A sensor tells the truth plus a constant bias plus noise, rounded to its resolution, at its own rate and late. All of it
+is plain NumPy and is traced and compiled with the controller it stands in front of. Noise is read from one table of
+normal numbers that the seed draws, by every axis at its own place and stride, so that runs repeat bit for bit; an axis
+repeats itself after 16 384 ticks.
+
+The gains of a ``JointCommand`` act in the drives, on the joints as they are: sensors change what a controller sees, and
+only through that what it asks for. What no sensor here can know stays true: the position and the linear velocity of the
+base. The attitude is the IMU's own estimate. The accelerometer reads the mean specific force over the controller's last
+tick (in the first tick, that of a base at rest): up by g at rest, nothing in free fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.checks import checked_number, whole_number
+from footfall.control.interface import (
+    Command,
+    Controller,
+    ControllerInfo,
+    ControllerWrapper,
+    Inertial,
+    JointCommand,
+    Sensed,
+)
+from footfall.errors import InputError
+from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.robot.model.description import Robot
+from footfall.sensing.sensor_faults import Fault
+from footfall.spatial import cross
+from footfall.spatial.quaternion import rotated, to_rotation
+from footfall.spatial.rotation import is_rotation
+from nptrace import lookup
+from nptrace._types import PyTree
+
+_TABLE = 16384  # normal numbers; a power of two, so that odd strides reach all of them
+_AXES = 256  # of one sensor, at most
+_KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
+
+
+@runtime_checkable
+class Sensor(Protocol):
+    """All that is asked of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+
+    @property
+    def is_ideal(self) -> bool:
+        """Tells the truth at once: nothing of it need be remembered."""
+        ...
+
+    def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
+        """(ticks between samples, ticks of delay) of a controller's rate [Hz]."""
+        ...
+
+    def sample(
+        self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
+    ) -> Float[ndarray, "n"]:
+        """What it says of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+
+        An attitude is a quaternion of four numbers with three axes, about which it is turned.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a sensor tells the truth, in the unit of what it measures.
+
+    ``noise``: standard deviation of every sample. ``bias``: standard deviation of an offset that the seed draws once
+    for every axis. ``resolution``: what samples are rounded to. ``delay`` [s] and ``rate`` [Hz] (None: every tick).
+    """
+
+    noise: float = 0.0
+    bias: float = 0.0
+    resolution: float = 0.0
+    delay: float = 0.0
+    rate: float | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("noise", "bias", "resolution", "delay"):
+            value = getattr(self, key)
+            object.__setattr__(self, key, float(checked_number(value, f"{key} of a sensor", 0.0)))
+        if self.rate is not None:
+            rate = float(checked_number(self.rate, "rate of a sensor", 0.0, above=True))
+            object.__setattr__(self, "rate", rate)
+
+    @property
+    def is_ideal(self) -> bool:
+        return not (self.noise or self.bias or self.resolution or self.delay) and self.rate is None
+
+    def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
+        """(ticks between samples, ticks of delay) of a controller's rate [Hz]; both must be whole numbers."""
+        ratio = 1.0 if self.rate is None else controller_rate / self.rate
+        late = self.delay * controller_rate
+        if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6 * ratio:
+            raise InputError(
+                f"the {what} sensor's {self.rate:g} Hz must divide the controller's {controller_rate:g} Hz"
+            )
+        if abs(late - round(late)) > 1e-6 * max(late, 1.0):
+            raise InputError(
+                f"the {what} sensor's delay of {self.delay:g} s must be a whole number of the controller's ticks of"
+                f" {1 / controller_rate:g} s"
+            )
+        return round(ratio), round(late)
+
+    def sample(
+        self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
+    ) -> Float[ndarray, "n"]:
+        """The truth with an error, rounded."""
+        error = self.bias * bias
+        if self.noise:
+            error = error + self.noise * noise()
+        told = truth + error if truth.shape == error.shape else rotated(truth, error)
+        return self.resolution * np.floor(told / self.resolution + 0.5) if self.resolution else told
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sensors:
+    """What stands between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
+
+    ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
+    turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the
+    joints; ``force`` [N] at the feet, in world axes. ``faults``: what fails, and when (``sensing.Fault``).
+    """
+
+    acceleration: Sensor = field(default_factory=Reading)
+    gyro: Sensor = field(default_factory=Reading)
+    attitude: Sensor = field(default_factory=Reading)
+    position: Sensor = field(default_factory=Reading)
+    velocity: Sensor = field(default_factory=Reading)
+    force: Sensor = field(default_factory=Reading)
+    imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
+    imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
+    seed: int = 0
+    faults: tuple[Fault, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "faults", tuple(self.faults))
+        for fault in self.faults:
+            if not isinstance(fault, Fault):
+                raise InputError(f"the faults of sensors must be Faults, got {fault!r}")
+        for key in _KEYS:
+            if not isinstance(getattr(self, key), Sensor):
+                raise InputError(f"the {key} sensor must be a Reading, got {getattr(self, key)!r}")
+        place, turn = np.array(self.imu_position, dtype=float), np.array(self.imu_rotation, dtype=float)
+        if place.shape != (3,) or not np.isfinite(place).all():
+            raise InputError(f"the position of the IMU must be three finite numbers, got {self.imu_position!r}")
+        if turn.shape != (3, 3) or not is_rotation(turn):
+            raise InputError("the rotation of the IMU must be a rotation matrix")
+        if isinstance(self.attitude, Reading) and self.attitude.resolution:
+            raise InputError("the attitude has no resolution: give it noise")
+        whole_number(self.seed, "the seed of sensors", 0)
+        for key, value in (("imu_position", place), ("imu_rotation", turn), ("seed", int(self.seed))):
+            object.__setattr__(self, key, value)
+
+    @staticmethod
+    def typical(seed: int = 0) -> Sensors:
+        """Chosen values, of the order of a small IMU, encoders of 14 bits, and strain gauges under the feet."""
+        return Sensors(
+            acceleration=Reading(noise=0.05, bias=0.05),
+            gyro=Reading(noise=0.005, bias=0.002),
+            attitude=Reading(noise=0.001, bias=0.005),
+            position=Reading(resolution=2 * np.pi / 2**14),
+            velocity=Reading(noise=0.02),
+            force=Reading(noise=1.0, bias=0.5, delay=0.0),
+            seed=seed,
+        )
+
+    @staticmethod
+    def realistic(seed: int = 0) -> Sensors:
+        """Noisier than ``typical``: what an estimator has to live with.
+
+        At 1 kHz the gyro's noise is a density of 1.6e-4 rad/s/√Hz, and the accelerometer's one of 3.2e-3 m/s²/√Hz.
+        """
+        return Sensors(
+            acceleration=Reading(noise=0.1, bias=0.1),
+            gyro=Reading(noise=0.005, bias=0.01),
+            attitude=Reading(noise=0.001, bias=0.005),
+            position=Reading(noise=1e-3),
+            velocity=Reading(noise=0.05),
+            force=Reading(noise=3.0, bias=1.0),
+            seed=seed,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SensorWrapper(ControllerWrapper):
+    """A controller behind sensors."""
+
+    inner: Controller
+    sensors: Sensors
+    gravity: tuple[float, float, float]
+
+    NOT_IN_DIGEST = ("drawn", "normal")
+    drawn: dict[str, tuple[ndarray, ndarray, ndarray]] = field(init=False, repr=False)
+    normal: ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.sensors, Sensors):
+            raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
+        for key in _KEYS:
+            getattr(self.sensors, key).ticks(self.inner.rate, key)
+        seed = self.sensors.seed  # drawn here once: nothing random happens in a tick
+        object.__setattr__(self, "drawn", _drawn(seed))
+        object.__setattr__(self, "normal", np.random.default_rng(seed).standard_normal(_TABLE))
+
+    @property
+    def name(self) -> str:
+        return self.wrapped.name
+
+    @property
+    def info(self) -> ControllerInfo:
+        return replace(self.wrapped.info, needs_sensors=False)  # here they are
+
+    def start(self, robot: Robot) -> dict[str, PyTree]:
+        if max(robot.nj, 3 * robot.nf) > _AXES:
+            raise InputError(f"sensors are made for at most {_AXES} joints or axes of force, got robot '{robot.name}'")
+        memory: dict[str, PyTree] = {"inner": self.inner.start(robot), "count": 0.0, "v_I": np.zeros(3)}
+        for key, size in _sizes(robot).items():
+            reading = getattr(self.sensors, key)
+            if not reading.is_ideal:
+                memory[key] = np.zeros((reading.ticks(self.rate, key)[1] + 1, size))
+        for k, fault in enumerate(self.sensors.faults):
+            size = _sizes(robot).get(fault.sensor, 0)
+            fault.check(size)
+            memory[f"fault {k}"] = np.zeros(size)
+        return memory
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
+        seen, after = self.read(robot, sensed, memory)
+        answer, inner = self.inner(t, robot, seen, command, memory["inner"])
+        return answer, {**after, "inner": inner}
+
+    def read(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[Sensed, dict[str, PyTree]]:
+        """(what the sensors say, their memory) of the true state."""
+        count = memory["count"]
+        truth, v_I = self._truth(robot, sensed, memory)
+        seen, after = dict(truth), {"count": count + 1.0, "v_I": v_I}
+        for key in truth:
+            if key in memory:
+                seen[key], after[key] = self._read_one(key, truth[key], count, memory[key])
+        for k, fault in enumerate(self.sensors.faults):
+            key, held = fault.sensor, f"fault {k}"
+            if key in seen:
+                seen[key], after[held] = fault.apply(seen[key], count / self.rate, memory[held])
+            else:
+                after[held] = memory[held]
+        forces = np.reshape(seen["force"], (robot.nf, 3))
+        if not robot.floating:
+            return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
+        q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
+        v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
+        felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
+        imu = Inertial(seen["acceleration"], seen["gyro"])
+        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=felt, gravity=self.gravity), after
+
+    def _truth(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[dict[str, ndarray], ndarray]:
+        """(what perfect sensors would say, the velocity of the IMU in world axes)."""
+        truth = {
+            "position": joint_positions(robot, sensed.q),
+            "velocity": joint_rates(robot, sensed.v),
+            "force": np.reshape(sensed.forces, (3 * robot.nf,)),
+        }
+        if not robot.floating:
+            return truth, memory["v_I"]
+        R_WB, R_BI, omega = to_rotation(sensed.q[3:7]), self.sensors.imu_rotation, sensed.v[:3]
+        v_I = R_WB @ (sensed.v[3:6] + cross(omega, self.sensors.imu_position))
+        mean = np.where(memory["count"] < 0.5, 0.0, (v_I - memory["v_I"]) * self.rate)
+        specific = R_BI.T @ (R_WB.T @ (mean - np.array(self.gravity)))
+        return {**truth, "acceleration": specific, "gyro": R_BI.T @ omega, "attitude": sensed.q[3:7]}, v_I
+
+    def _read_one(self, key: str, value: ndarray, count: float, kept: ndarray) -> tuple[ndarray, ndarray]:
+        """(what a sensor says now, the samples it holds back, newest first)."""
+        sensor: Sensor = getattr(self.sensors, key)
+        every, late = sensor.ticks(self.rate, key)
+        axes = 3 if key == "attitude" else value.shape[0]
+        offset, stride, bias = (of_all[:axes] for of_all in self.drawn[key])
+
+        def noise() -> ndarray:
+            place = offset + stride * count
+            return lookup(self.normal, place - _TABLE * np.floor(place / _TABLE))
+
+        sample = sensor.sample(value, bias, noise)
+        due = (count - every * np.floor(count / every)) < 0.5
+        newest = np.where(due, sample, kept[0])
+        first = count < 0.5  # nothing was sampled before
+        samples = [newest, *(np.where(first, newest, kept[k]) for k in range(late))]
+        return samples[late], np.stack(samples)
+
+
+def _sizes(robot: Robot) -> dict[str, int]:
+    """How many numbers every sensor gives."""
+    joints = {"position": robot.nj, "velocity": robot.nj, "force": 3 * robot.nf}
+    return {**joints, "acceleration": 3, "gyro": 3, "attitude": 4} if robot.floating else joints
+
+
+def _drawn(seed: int) -> dict[str, tuple[ndarray, ndarray, ndarray]]:
+    """For every sensor: where each of its axes begins in the table, its odd stride, its unit bias."""
+    found = {}
+    for k, key in enumerate(_KEYS):
+        rng = np.random.default_rng([seed, k])
+        offset, stride = rng.integers(0, _TABLE, _AXES), 2 * rng.integers(0, _TABLE // 2, _AXES) + 1
+        found[key] = (offset.astype(float), stride.astype(float), rng.standard_normal(_AXES))
+    return found
+
+
+__all__ = ["Reading", "Sensor", "SensorWrapper", "Sensors"]

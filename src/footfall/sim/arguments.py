@@ -1,0 +1,198 @@
+"""Checks of the arguments of a simulation, before anything is computed."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.checks import three_numbers, whole_number
+from footfall.contact.force_law import ForceLaw
+from footfall.contact.ground import as_ground
+from footfall.contact.stick_slip import StickSlip
+from footfall.control.interface import check_rate
+from footfall.errors import InputError, callers_level
+from footfall.robot.model.description import Robot
+from nptrace import ownership
+from nptrace._types import Given, Scalar
+
+_PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
+_APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
+_MADE_OF = (
+    "robot",
+    "controller",
+    "contact",
+    "ground",
+    "dt",
+    "integrator",
+    "joints",
+    "gravity",
+    "touching",
+    "collisions",
+    "seed",
+    "sensors",
+    "emergency_stop",
+    "self_collision",
+    "objects",
+)
+
+
+class FrozenAfterInit:
+    """Refuses to have assigned, once it has a state, what its model was made of: the model would stay as it is."""
+
+    def __setattr__(self, name: str, value: Given) -> None:
+        if name in _MADE_OF and "state" in self.__dict__ and value is not self.__dict__.get(name):
+            raise InputError(
+                f"a simulation keeps the {name} it was made with: make another, Simulation(..., {name}=...)"
+            )
+        super().__setattr__(name, value)
+
+
+def check_robot(robot: Given) -> None:
+    if not isinstance(robot, Robot):
+        hint = f"ff.load({robot!r})" if isinstance(robot, str) else "ff.load(...)"
+        raise InputError(f"a simulation needs a Robot, such as {hint}, got {type(robot).__name__}")
+
+
+def check_seed(seed: Given) -> None:
+    whole_number(seed, "seed", 0)
+
+
+def check_law(contact: Given, dt: float) -> None:
+    """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
+    if not isinstance(contact, ForceLaw) or ownership.is_unmodified(type(contact)):
+        return
+    owner = f"law of {type(contact).__name__}"
+    if isinstance(contact, StickSlip):
+        _check_normal(contact, dt)
+    if type(contact).law is ForceLaw.law:
+        raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
+    depth, v_C = 1e-4, np.array([0.01, 0.0, -0.01])
+    answer, again = (_called(contact.law, (depth, v_C, 0.8, dt), f"law of {owner_of(contact)}") for _ in range(2))
+    if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(3,), (3,)]:
+        shown = [np.shape(part) for part in answer] if isinstance(answer, tuple) else type(answer).__name__
+        raise InputError(f"{owner} must return (force, derivatives), two arrays of three numbers, got {shown}")
+    if not all(isinstance(part, ndarray) for part in answer):
+        raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
+    if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(answer, again)):
+        raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
+    _check_derivatives(contact, dt)
+
+
+def owner_of(part: Scalar) -> str:
+    return type(part).__name__
+
+
+def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
+    """What a user's method returns; one that takes other arguments is told which it is given."""
+    try:
+        return method(*arguments)
+    except TypeError as error:
+        try:
+            inspect.signature(method).bind(*arguments)
+        except TypeError:
+            words = "law(self, depth, v_C, friction, dt)" if name.startswith("law") else f"{name.split()[0]}(self, p)"
+            raise InputError(f"{name} is called as {words}: {error}") from None
+        raise
+
+
+def _check_derivatives(contact: ForceLaw, dt: float) -> None:
+    """Compare a user's derivatives with how the force falls with the velocity: negated ones would feed the step energy.
+
+    Slopes along the ground may be secants, of friction that stays as it is: only their sign is looked at.
+    """
+    for depth, v_C in ((1e-3, np.array([0.02, -0.01, -0.05])), (2e-3, np.array([-0.3, 0.2, 0.01]))):
+        derivatives = np.asarray(contact.law(depth, v_C, 0.8, dt)[1], dtype=float)
+        for k, axis in enumerate("xyz"):
+            step = 1e-6 * np.eye(3)[k]
+            ahead, behind = (np.asarray(contact.law(depth, v_C + s * step, 0.8, dt)[0], float)[k] for s in (1, -1))
+            falls = float(behind - ahead) / 2e-6
+            off = abs(derivatives[k] - falls) > 0.5 * max(abs(falls), abs(float(derivatives[k])))
+            said = (
+                f"derivatives of {owner_of(contact)}: the force along {axis} falls by {falls:.4g} N s/m with the"
+                f" velocity there, and its derivative says {derivatives[k]:.4g}"
+            )
+            if off and derivatives[k] * falls < 0.0:
+                raise InputError(f"{said}: it has the wrong sign")
+            if off and axis == "z" and falls > 0.0:
+                warnings.warn(said, stacklevel=callers_level())
+                return
+
+
+def _check_normal(contact: StickSlip, dt: float) -> None:
+    """Two numbers are wanted of a normal force of one's own, and none where nothing touches."""
+    owner = f"normal of {type(contact).__name__}"
+    if type(contact).normal is StickSlip.normal:
+        raise InputError(f"{type(contact).__name__} must define normal(self, depth, dt)")
+    for depth in (1e-4, 0.0):
+        answer = contact.normal(depth, dt)
+        if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(), ()]:
+            raise InputError(f"{owner} must return (force, slope), two numbers, got {answer!r}")
+    if any(float(part) for part in answer):
+        raise InputError(f"{owner} must be zero at a depth of zero, got {answer!r}")
+
+
+def check_ground(ground: Given) -> None:
+    """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
+    as_ground(ground)
+    if ownership.is_unmodified(type(ground)):
+        return
+    owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])
+    for name in ("distance", "friction_at"):
+        answer = _called(getattr(ground, name), (p,), f"{name} of {owner}")
+        if np.shape(answer) != ():
+            raise InputError(f"{name}(p) of {owner} must be one number, got {answer!r}")
+    if not float(ground.friction_at(p)) >= 0.0:
+        raise InputError(f"friction_at(p) of {owner} must be 0 or more, got {ground.friction_at(p)!r}")
+    R = np.asarray(_called(ground.frame, (p,), f"frame of {owner}"), dtype=float)
+    if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or np.linalg.det(R) < 0:
+        raise InputError(f"frame(p) of {owner} must be a rotation, 3 by 3 with the normal as its last column")
+    for x, y in _PLACES:
+        _check_normal_at(ground, np.array([x, y, 0.1]), owner)
+
+
+def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
+    """Refuse a normal that is not the way the distance grows at the surface over or under a point: it gives energy.
+
+    Creases and steps are left alone: there, differences to both sides disagree.
+    """
+    p = p - np.array([0.0, 0.0, float(ground.distance(p))])
+    here = float(ground.distance(p))
+    ahead, behind = (
+        np.array([float(ground.distance(p + side * _APART * e)) - here for e in np.eye(3)]) / (side * _APART)
+        for side in (1.0, -1.0)
+    )
+    rises, normal = 0.5 * (ahead + behind), np.asarray(ground.frame(p), dtype=float)[:, 2]
+    length = float(np.sqrt(rises @ rises))
+    if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # nor is there any where the ground ends
+        return
+    if np.abs(normal - rises / length).max() > _SKEW:
+        place, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
+        raise InputError(
+            f"frame(p) of {owner} must have the normal, along which its distance grows, as its last column: at"
+            f" ({place}) m that is ({wanted}), not ({found})"
+        )
+
+
+def check_sequence(what: str, parts: Given, kind: type) -> None:
+    """Refuse what is no list of things of a kind."""
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, kind) for part in parts):
+        raise InputError(f"{what} must be a list of {kind.__name__}, got {' '.join(repr(parts).split())[:60]}")
+
+
+def vector(gravity: Scalar) -> tuple[float, float, float]:
+    x, y, z = three_numbers(gravity, "gravity").tolist()
+    return x, y, z
+
+
+def substeps(rate: float, dt: float) -> int:
+    check_rate(rate)
+    ratio = 1.0 / (rate * dt)
+    count = max(1, round(ratio))
+    if abs(ratio - count) > 1e-6 * count:
+        raise InputError(
+            f"a controller at {rate:g} Hz does not fit a step of {dt:g} s: its period must be a whole number of steps"
+        )
+    return count

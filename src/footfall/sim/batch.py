@@ -1,0 +1,435 @@
+"""``ff.Batch``: n robots with one traced step and controller, each with its own state, command, push and parameters.
+
+Robots are packed into SIMD lanes, lanes into blocks, blocks into threads; a block runs all ticks of a call while its
+state is in the cache. What a robot does depends on its own numbers alone: one robot's trajectory is the same bit for
+bit in any batch of any size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import os
+import threading
+from collections.abc import Mapping, Sequence, Sized
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from numpy.typing import DTypeLike
+
+from footfall import compiling
+from footfall.control.interface import Command
+from footfall.draw.notebook import Summarised
+from footfall.errors import FootfallError, InputError, unknown
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
+from footfall.sim.commanding import warn_unfollowed
+from footfall.sim.cores import cores
+from footfall.sim.recorder import columns_of
+from footfall.sim.rollouts import Rows, check_controller, check_world, native_lanes
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, RunState, batch_tick, recorded_tick, reduced, repeated
+from nptrace._types import Given, Json, PyTree
+from nptrace.frontend import tree
+from nptrace.runtime.callables import Function
+
+_OF_ONE_RUN = ("pushes", "record_rate", "self_collision")
+_INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(..., every=...) does"}
+
+
+def check_options(options: Mapping[str, Given]) -> None:
+    """Refuse options of a simulation that a batch would not heed."""
+    for key in _OF_ONE_RUN:
+        if options.get(key):
+            raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
+
+
+def constant_command(simulation: Simulation) -> Command:
+    """The command of all robots of a batch to begin with."""
+    if not isinstance(simulation.command, Command):
+        raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
+    return simulation.command
+
+
+_CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
+_COPIES = 3  # of the state of every robot that are in memory at once, at most
+COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
+
+Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
+
+
+class Batch(Summarised):
+    """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
+
+    uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
+    unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+
+    ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
+    them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        n: int,
+        controller: Given = None,
+        *,
+        free: Sequence[str] = (),
+        dtype: DTypeLike = np.float64,
+        uses_foot_forces: bool = False,
+        threads: int | None = None,
+        lanes: int | None = None,
+        **options: Any,
+    ) -> None:
+        free = (free,) if isinstance(free, str) else tuple(free)
+        self.n, self.free, self.dtype = counted(n), free, _checked_dtype(dtype)
+        if threads is not None and threads < 1:
+            raise InputError(f"a batch needs at least one thread, got {threads}")
+        check_options(options)
+        self.simulation = Simulation(robot, controller, **options)
+        self.robot, model = self.simulation.robot, self.simulation.model
+        if not model.acting.info.traceable:
+            name = self.simulation.model.acting.name
+            raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
+        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.info.uses_foot_forces)
+        inputs = Inputs(Command(), np.zeros(6))
+        self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
+        self._check_memory(inputs)
+        self._around = (
+            *check_world(model, self.simulation.state, inputs),
+            *check_controller(model, self.simulation.state, inputs),
+        )
+        self.period = model.period
+        self._prepare(threads, lanes)
+        self.parameters = repeated(self.nominal, self.n)
+        first = constant_command(self.simulation)
+        self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
+        self.push = np.zeros((self.n, 6))
+        self.state: RunState = repeated(self.first, self.n, self.dtype)
+
+    def _prepare(self, threads: int | None, lanes: int | None) -> None:
+        """Machine code, and which thread runs which robots."""
+        self._asked = threads, lanes
+        lanes = native_lanes(self.simulation.model, self.dtype) if lanes is None else lanes
+        self.function = compiling.compile(
+            batch_tick,
+            self.simulation.model,
+            self.first,
+            Inputs(Command(), np.zeros(6)),
+            target="batch",
+            dtype=self.dtype,
+            lanes=lanes,
+            free=self.free,
+            verify=False,
+        )
+        self._halt = self.function.halt = threading.Event()
+        lanes = self.function.lanes
+        blocks = math.ceil(self.n / lanes)
+        count = max(1, min(threads or cores(), blocks))
+        share = math.ceil(blocks / count) * lanes
+        self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
+        self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        rows = [("controller", self.simulation.model.acting.name), ("dtype", self.dtype.name)]
+        return f"{self.n} x '{self.robot.name}'", [*rows, ("free", " ".join(self.free) or "nothing")]
+
+    def __getstate__(self) -> dict[str, object]:
+        """For copies and other processes: machine code and threads stay here, and are made again there."""
+        made = ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
+        return {key: value for key, value in self.__dict__.items() if key not in made}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.pop("_recording_tick", None)
+        self.__dict__ |= {"_around": (), **state}
+        self._prepare(*self._asked)
+
+    def _check_memory(self, inputs: Inputs) -> None:
+        """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
+        state = sum(int(np.size(x)) for x in tree.flatten(self.first)[0]) * self.dtype.itemsize
+        given = [*tree.flatten(inputs)[0], *self.nominal.values()]
+        needed = self.n * (_COPIES * state + 8 * sum(int(np.size(x)) for x in given))
+        there = _memory()
+        if there is not None and needed > there:
+            raise FootfallError(
+                f"{self.n} robots need about {needed / 2**30:.3g} GiB, and this machine has {there / 2**30:.3g}: use a"
+                " smaller batch, or float32"
+            )
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    @property
+    def q(self) -> Float[ndarray, "n nq"]:
+        """Base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
+        return self.state.q
+
+    @property
+    def v(self) -> Float[ndarray, "n nv"]:
+        """Angular [rad/s] and linear [m/s] velocity of the base in its own axes, joint rates [rad/s]."""
+        return self.state.v
+
+    @property
+    def time(self) -> Float[ndarray, "n"]:
+        """Since each robot's own start [s]."""
+        return np.asarray(self.state.tick) * self.period
+
+    def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
+        """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
+        q, v = np.asarray(q), np.zeros(self.robot.nv) if v is None else np.asarray(v)
+        if q.shape[-1] != self.robot.nq or v.shape[-1] != self.robot.nv:
+            raise InputError(f"a state of robot '{self.robot.name}' has {self.robot.nq} and {self.robot.nv} numbers")
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise InputError("the states of a batch must be finite")
+        if self.robot.floating and np.abs(np.linalg.norm(q[..., 3:7], axis=-1) - 1.0).max(initial=0.0) > 1e-6:
+            raise InputError("the quaternions (w, x, y, z) of a batch's states must have length 1")
+        _put(self.state.q, which, q, "q of the states")
+        _put(self.state.v, which, v, "v of the states")
+
+    def reset(self, which: Which = slice(None)) -> None:
+        """Back to the start, memory included: all robots, or those of a mask or of indices."""
+        fresh, _ = tree.flatten(self.first)
+        for array, start in zip(tree.flatten(self.state)[0], fresh):
+            _put(array, which, start, "the start of robots")
+
+    # -- what differs between robots ---------------------------------------------------------------------------------
+    def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
+        """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
+        for path, value in parameters.items():
+            if path not in self.parameters:
+                raise unknown("free parameter", path, self.parameters, "this batch has")
+            _check_parameter(path, value)
+            _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
+
+    def set_command(self, which: Which = slice(None), **command: Any) -> None:
+        """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
+        for key, value in command.items():
+            if key not in self.command:
+                raise unknown("command", key, self.command, "a batch has")
+            _put(self.command[key], which, value, f"the command '{key}'")
+            most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
+            warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
+
+    def set_push(self, force: Given = 0.0, moment: Given = 0.0, which: Which = slice(None)) -> None:
+        """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
+        for columns, value, name in ((slice(3, 6), force, "force"), (slice(0, 3), moment, "moment")):
+            _put(self.push[:, columns], which, value, f"the {name} of a push")
+
+    def randomise(
+        self, ranges: Mapping[str, tuple[Given, Given]], seed: int, which: Which = slice(None)
+    ) -> dict[str, ndarray]:
+        """Draw free parameters uniformly: ``batch.randomise({"trunk.mass": (3.0, 5.0)}, seed=1)``; returns them.
+
+        A robot's numbers depend on the seed, the ranges' names and its own place alone, not on n or ``which``.
+        """
+        drawn: dict[str, ndarray] = {}
+        for path, bounds in ranges.items():
+            if path not in self.parameters:
+                raise unknown("free parameter", path, self.parameters, "this batch has")
+            try:
+                low, high = (np.broadcast_to(np.asarray(x, float), self.nominal[path].shape) for x in bounds)
+            except (TypeError, ValueError):
+                raise InputError(f"the range of '{path}' must be (low, high), got {bounds!r}") from None
+            if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+                raise InputError(f"the range of '{path}' must rise and be finite, got {bounds!r}")
+            key = [seed, *path.encode()]  # so that a parameter more does not change the others
+            u = np.random.default_rng(key).random((self.n, *low.shape))
+            drawn[path] = (low + (high - low) * u)[which]
+        self.set(drawn, which)
+        return drawn
+
+    # -- running -----------------------------------------------------------------------------------------------------
+    def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
+        """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
+
+        A recording has the rows of every ``every``-th tick, with torques, forces, contact and work since the call, and
+        the robot with its own parameters. Ctrl-C ends it
+        within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
+        """
+        if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
+            raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
+        if not isinstance(record, Sized):
+            raise InputError(f"record is a list of robots by their numbers, got {record!r}")
+        if any(around.changed() is not None for around in self._around):  # a global, a gain, an entry of a dict
+            self.__setstate__({**self.__getstate__(), "_around": tuple(type(a)(a.subject) for a in self._around)})
+        recorded = self._recordings(record, int(ticks), every) if len(record) else []
+        work = [(part, int(ticks)) for part in self.parts]
+        if self._pool is None:
+            for piece in work:
+                self._part(piece)
+            return recorded
+        running = [self._pool.submit(self._part, piece) for piece in work]
+        try:
+            for future in running:
+                future.result()
+        except BaseException:
+            self._halt.set()  # the others, before what went wrong here is said
+            wait(running)
+            raise
+        finally:
+            self._halt.clear()
+        return recorded
+
+    def _part(self, work: tuple[slice, int]) -> None:
+        """Chunk by chunk, so that packing works in the cache as well."""
+        part, ticks = work
+        mine, lanes = tree.flatten(self.state)[0], self.function.lanes
+        blocks = math.ceil((part.stop - part.start) / lanes)
+        size = math.ceil(blocks / math.ceil(blocks * lanes / _CHUNK)) * lanes  # chunks of one size, but for the last
+        for start in range(part.start, part.stop, size):
+            chunk = slice(start, min(start + size, part.stop))
+            after = self.function.advance(ticks, *self._arguments(chunk))
+            for array, new in zip(mine, tree.flatten(after)[0]):
+                array[chunk] = new
+
+    def _arguments(self, which: Which) -> list[PyTree]:
+        """State, inputs and free parameters of some robots."""
+        leaves, rebuild = tree.flatten(self.state)
+        command: Given = {key: values[which] for key, values in self.command.items()}
+        arguments = [rebuild([x[which] for x in leaves]), Inputs(Command(**command), self.push[which])]
+        if self.free:
+            arguments.append({path: value[which] for path, value in self.parameters.items()})
+        return arguments
+
+    def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
+        """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
+        _, rows = self.function.roll(ticks, *self._arguments(self._places(which)), every=every)
+        return rows
+
+    def _places(self, which: Sequence[int]) -> ndarray:
+        places = np.asarray(which)
+        if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
+            raise InputError(f"robots to record are whole numbers from 0 to {self.n - 1}, got {which!r}")
+        return places
+
+    def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
+        places = self._places(which)
+        state, *rest = self._arguments(places)
+        zero = np.zeros((len(places), 5), self.dtype)
+        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
+        meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
+        meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
+        found = []
+        for k, place in enumerate(places):
+            one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))
+            own = {path: value[place].tolist() for path, value in self.parameters.items()}
+            columns = columns_of(Rows(one, asked, self.period), self.robot.nf)
+            found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
+        return found
+
+    @functools.cached_property
+    def _recording_tick(self) -> Function:
+        """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
+        return compiling.compile(
+            recorded_tick,
+            self.simulation.model,
+            (self.first, np.zeros(5)),
+            Inputs(Command(), np.zeros(6)),
+            target="batch",
+            dtype=self.dtype,
+            lanes=self.function.lanes,
+            free=self.free,
+            verify=False,
+        )
+
+    def _robot(self, place: int) -> Robot:
+        """One robot with its own parameters."""
+        names = set(self.robot.parameter_names())
+        own = {p: x[place] if x.ndim > 1 else float(x[place]) for p, x in self.parameters.items() if p in names}
+        return self.robot.replace(own) if own else self.robot
+
+    def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
+        """Which robots lean by more than so many degrees, or are no longer finite."""
+        x, y = self.state.q[:, 4], self.state.q[:, 5]
+        with np.errstate(invalid="ignore"):
+            return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
+
+
+def counted(n: Given) -> int:
+    """A number of robots."""
+    if isinstance(n, bool) or not isinstance(n, int | float | np.integer | np.floating) or n != n // 1:
+        raise InputError(f"the number of robots must be a whole number, got {n!r}")
+    if n < 1:
+        raise InputError(f"a batch needs at least one robot, got n = {n}")
+    return int(n)
+
+
+def _checked_dtype(dtype: DTypeLike) -> np.dtype:
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise InputError(f"a batch computes in float64 or float32, not in {found.name}")
+    return found
+
+
+def _least(path: str) -> float:
+    """The smallest value of a parameter that makes sense, as far as its name tells."""
+    name = path.rpartition(".")[2]
+    if name == "mass":
+        return float(np.finfo(float).tiny)
+    bounded = ("friction", "damping", "dry_friction", "armature", "stiffness", "radius", "kp", "kd")
+    return 0.0 if name in bounded else -math.inf
+
+
+def _most(path: str) -> float:
+    """The largest value, as of a robot's own parts: more costs the others all their digits."""
+    name = path.rpartition(".")[2]
+    of_parts = {
+        "mass": MOST_MASS,
+        "com": MOST_LENGTH,
+        "origin": MOST_LENGTH,
+        "inertia": MOST_INERTIA,
+        "armature": MOST_INERTIA,
+    }
+    return of_parts.get(name, math.inf)
+
+
+def _check_parameter(path: str, value: Given) -> None:
+    """Refuse tensors that no body has and matrices that turn nothing, which one number alone does not show."""
+    name = path.rpartition(".")[2]
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return  # said when it is put in its place
+    if not np.isfinite(array).all():
+        return
+    if name == "inertia" and array.shape[-2:] == (3, 3):
+        size = np.abs(array).max(axis=(-2, -1))
+        skewed = np.abs(array - np.swapaxes(array, -1, -2)).max(axis=(-2, -1)) > 1e-9 * np.maximum(size, 1e-12)
+        least = np.linalg.eigvalsh(0.5 * (array + np.swapaxes(array, -1, -2)))[..., 0]
+        if skewed.any() or (least < -1e-12 * np.maximum(size, 1e-12)).any() or (size <= 0).any():
+            raise InputError(f"the parameter '{path}' must be symmetric tensors with positive principal moments")
+    if name == "rotation" and array.shape[-2:] == (3, 3):
+        off = array @ np.swapaxes(array, -1, -2) - np.eye(3)
+        if (np.abs(off) > 1e-9).any() or (np.linalg.det(array) < 0).any():
+            raise InputError(f"the parameter '{path}' must be rotation matrices")
+
+
+def _put(
+    array: ndarray, which: Which, value: Given, what: str, least: float = -math.inf, most: float = math.inf
+) -> None:
+    """Set rows of an array to finite numbers."""
+    try:
+        number = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers, got {value!r}") from None
+    if not np.isfinite(number).all():
+        raise InputError(f"{what} must be finite")
+    if number.min(initial=math.inf) < least:
+        raise InputError(f"{what} must be {'positive' if least > 0 else '0 or more'}, got {number.min():g}")
+    if np.abs(number).max(initial=0.0) > most:
+        raise InputError(f"{what} holds a value beyond {most:g}: {number.flat[np.abs(number).argmax()]:g}")
+    try:
+        array[which] = number
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{what} does not fit: {error}") from None
+
+
+def _memory() -> int | None:
+    """Bytes of this machine's memory, where it says."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

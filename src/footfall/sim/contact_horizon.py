@@ -1,0 +1,162 @@
+"""Optimal control over a horizon in which contacts are found and not given: knots of ``control.optimal.knot`` whose
+motion is the simulator's own implicit step.
+
+The goals and their prices are those of ``control.optimal.horizon``; what is left out is the schedule: no foot is said
+to stand, every foot is drawn to where its goal is, and the ground's forces, when they begin and end, and friction are
+those of the contact law. Where the law is as hard as the default one, the cost has kinks within a tenth of a millimetre
+at which a search stops; ``soft_contact`` has its slopes over millimetres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy import ndarray
+
+import nptrace
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Ground, Plane
+from footfall.contact.points import spheres_of
+from footfall.control.interface import JointCommand
+from footfall.control.optimal.compiled_horizon import CompiledHorizon, check_finite
+from footfall.control.optimal.horizon import Compile, error, part_of, row_of
+from footfall.control.optimal.knot import Goal, KnotModel, cost, expanded_cost, lowest_points
+from footfall.control.optimal.sweep import Model
+from footfall.errors import InputError
+from footfall.identity import digest_of
+from footfall.kinematics.forward import joint_transforms
+from footfall.robot.model.parts import Foot
+from footfall.sim.joints import JointModel
+from footfall.sim.linearization import LinearStep, moved
+from footfall.sim.tick import SimulationModel
+from footfall.sim.world import World
+from footfall.spatial.gravity import STANDARD
+from nptrace._types import PyTree, Scalar
+
+STEP = 5e-3  # [s], at most: the longest step of the simulator in a knot
+PLANTED = 0.1  # of the price of a foot's distance from its goal, for one that a schedule would have standing
+
+
+def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
+    """Feet that a robot of a mass [kg] dents by about ``dent`` [m] where it stands on four."""
+    load, exponent = 0.25 * STANDARD * mass, 1.5
+    return Compliant(
+        stiffness=load / dent**exponent,
+        exponent=exponent,
+        damping=60.0 * mass,
+        ramp=2.0 * dent,
+        stick_speed=2e-2,
+        slip_speed=4e-2,
+    )
+
+
+class ContactHorizon(CompiledHorizon):
+    """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, whose intervals must be alike.
+
+    ground: a plane unless given. contact: soft unless given. touching: spheres besides the feet (``body_spheres``).
+    """
+
+    def __init__(
+        self,
+        model: KnotModel,
+        goals: Goal,
+        compile: Compile,
+        ground: Ground | None = None,
+        contact: Compliant | None = None,
+        touching: Sequence[Foot] = (),
+    ) -> None:
+        self.model, self.robot = model, model.robot
+        robot, lasts = model.robot, float(goals.interval[0])
+        self.lasts = lasts
+        steps = max(1, round(np.ceil(lasts / STEP - 1e-9)))
+        law = soft_contact(robot.mass) if contact is None else contact
+        world = World(
+            robot=robot,
+            ground=ground or Plane(),
+            contact=law,
+            joints=JointModel.ideal(),
+            gravity=model.gravity,
+            spheres=spheres_of(robot, touching),
+        )
+        self.moves = LinearStep(world, lasts / steps, steps=steps, exact=False)
+        self.high = np.full(robot.nj, np.inf)  # torques have a price near their limits, and are clipped as they act
+        self.low = -self.high
+        self.aim(goals)
+        first = row_of(self.goals, 0)
+        x, u = np.concatenate([first.q, first.v]), np.zeros(robot.nj)
+        N, n = self.knots, 2 * robot.nv
+        rows = np.tile(x, (N, 1)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj, n))
+        found = Found(model, self.moves.model)
+        self._roll = compile(rolled, found, x, *rows, np.array(0.0), self.goals, verify=False)
+        self._expand = compile(expanded_cost, model, x, u, first, target="batch", verify=False)
+        self._error = compile(error, model, x, x, target="batch", verify=False)
+
+    def aim(self, goals: Goal) -> None:
+        """Other goals for the same horizon; nothing is compiled again. Their schedule is not looked at but for what a
+        foot that it has standing is asked: less to be at its place, and nothing to clear."""
+        check_finite(goals)
+        if not np.allclose(goals.interval, self.lasts):
+            raise InputError(f"the knots of a horizon whose contacts are found must last {self.lasts:g} s each")
+        stands = goals.down > 0.5
+        pull = np.where(stands, PLANTED * goals.pull, goals.pull)
+        least = np.where(stands, goals.floor - 1.0, goals.least)
+        self.goals = replace(goals, down=np.zeros_like(goals.down), pull=pull, least=least)
+
+    def quadratic(self, x: ndarray, u: ndarray) -> Model:
+        """Steps to first order and costs to second along a trajectory."""
+        nq, nv, N, m = self.robot.nq, self.robot.nv, *u.shape
+        slope, place, effort = self._expand(x, np.concatenate([u, np.zeros((1, m))]), self.goals)
+        found = self.moves(x[:-1, :nq], x[:-1, nq:], JointCommand(0.0, 0.0, 0.0, 0.0, u))
+        xx = np.zeros((N + 1, 2 * nv, 2 * nv))
+        xx[:, :nv, :nv] = place
+        xx[:, np.arange(nv, 2 * nv), np.arange(nv, 2 * nv)] = self.goals.weights[:, nv:]
+        uu = effort[:N, :, None] * np.eye(m)
+        return Model.of(found.A, found.B, slope[:, m:], xx, slope[:N, :m], uu)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The constants of a roll: prices, and a step that finds its contacts."""
+
+    model: KnotModel
+    moves: SimulationModel
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+
+def rolled(
+    found: Found,
+    start: ndarray,
+    x: ndarray,
+    u: ndarray,
+    changes: ndarray,
+    gains: ndarray,
+    length: ndarray,
+    goals: Goal,
+) -> tuple[ndarray, ndarray, Scalar]:
+    """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
+    model, robot = found.model, found.model.robot
+    most, none = np.array(model.limits), [np.zeros(3)] * robot.nf
+    memory = found.moves.world.contact.start(found.moves.world.contacts)
+
+    def priced(now: ndarray, torque: ndarray, goal: Goal) -> Scalar:
+        return cost(model, now, torque, goal, none, lowest_points(robot, joint_transforms(robot, now[: robot.nq])))
+
+    def knot(
+        carry: tuple[ndarray, PyTree], row: tuple[PyTree, ...]
+    ) -> tuple[tuple[ndarray, PyTree], tuple[ndarray, ndarray]]:
+        (now, total), (about, planned, change, K, goal) = carry, row
+        asked = planned + length * change + K @ error(model, about, now)
+        torque = np.minimum(np.maximum(asked, -most), most)
+        command = JointCommand(0.0, 0.0, 0.0, 0.0, torque).spread(robot.nj)
+        after = np.concatenate(moved(found.moves, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
+        return (after, total + priced(now, torque, goal)), (after, torque)
+
+    running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)
+    (end, total), (states, inputs) = nptrace.scan(knot, (start, 0.0), (x, u, changes, gains, running))
+    return states, inputs, total + priced(end, np.zeros(robot.nj), last)

@@ -1,0 +1,262 @@
+"""The equations of motion of one step, solved for the accelerations: sections 4-6 of de Paula et al. 2024.
+
+    joint command -> joint torques -> bias forces and mass matrix -> contact -> accelerations
+
+Follow any call down to an equation of a paper. Called with symbols, this file is what gets compiled.
+
+Implicit contact models are linear within a mode: a foot sticks, slides or is released, a motor is free or at its limit,
+a joint moves or is held by dry friction. Joints and contact models own their modes (``joints``, ``contact.model``):
+they guess them, and update them by what a solution of the equations of motion finds. The step is solved until what it
+finds agrees with the modes it was solved in, which nearly every step does at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall.contact.force_law import FREEZE_AFTER
+from footfall.contact.model import ActiveSetIteration, evaluate_contact
+from footfall.contact.points import generalised_forces
+from footfall.control.interface import JointCommand
+from footfall.dynamics.articulated_limbs import folded_limbs, without_inertia
+from footfall.dynamics.closed_loops import posture_constraint
+from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.forward_dynamics import generalised
+from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite_mass_matrix
+from footfall.dynamics.parallel_joints import posture
+from footfall.errors import InputError
+from footfall.kinematics.forward import joint_rates, poses_in_base
+from footfall.robot.model.description import Robot
+from footfall.sim.joints import POSITION, joint_feedback, joint_modes
+from footfall.sim.objects import assemble_system, contact_candidates, contact_forces_world, place_sphere
+from footfall.sim.pushes import generalised_pushes
+from footfall.sim.world import World
+from nptrace._types import PyTree, Scalar
+
+
+@dataclass(frozen=True)
+class State:
+    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step), with the
+    rotors of joints behind belts."""
+
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    memory: dict[str, ndarray] = field(default_factory=dict)
+    objects: PyTree = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acted:
+    """The forces that acted during a step, implicit parts included."""
+
+    motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
+    passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
+    forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
+    generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
+    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
+    objects: PyTree = ()  # accelerations of free bodies, rows of six
+
+
+# -- the modes of an implicit step, and the iteration that finds them --------------------------------------------------
+MAX_ITERATIONS = 20  # late ones only tighten the modes
+JOINT_GRACE_ITERATIONS = 4.0  # by which modes of feet are frozen later where joints have dry friction
+
+Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations lead
+
+
+@dataclass(frozen=True)
+class Modes:
+    """What a step chooses, of the contact law and of the joints."""
+
+    contact: dict[str, PyTree]
+    joints: dict[str, PyTree]
+
+    def for_contact(self, iteration: Scalar, converged: bool) -> ActiveSetIteration:
+        """Freeze the modes of feet only when the joints' dry friction has settled."""
+        if "slides" in self.joints:
+            iteration = np.minimum(iteration, np.maximum(iteration - JOINT_GRACE_ITERATIONS, FREEZE_AFTER - 1.0))
+        return ActiveSetIteration(self.contact, iteration, converged)
+
+
+@dataclass(frozen=True)
+class StepInputs:
+    """What goes into a step besides the world."""
+
+    memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
+    state: State
+    command: JointCommand
+    push: Float[ndarray, "wrenches"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """One solution of the equations of motion."""
+
+    a: Float[ndarray, "nv"]
+    acted: Acted
+    modes: Modes  # for another one
+    changed: Scalar  # how many choices it contradicts
+
+
+Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converged)
+
+
+@dataclass(frozen=True)
+class _Iteration:
+    """What one iteration found, and what the next one needs."""
+
+    solution: Solution
+    iteration: Scalar  # how many solutions were contradicted before
+    inputs: StepInputs
+    after: State
+
+
+def modes_of(world: World) -> Modes:
+    """Return the modes of an implicit step before its first iteration."""
+    if not world.contact.implicit:
+        return Modes({}, {})
+    contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
+    return Modes(contact, joint_modes(world.robot, world.joints))
+
+
+def solve_active_set(
+    solve: Solve, onward: Onward, world: World, state: State, command: JointCommand, push: ndarray, dt: float
+) -> tuple[Float[ndarray, "nv"], Acted, State]:
+    """Return (accelerations, what caused them, the state to which they lead ``onward``)."""
+    inputs, modes = _inputs(world, state, command, push), modes_of(world)
+
+    def solved(modes: Modes, iteration: Scalar, converged: bool = False) -> tuple[ndarray, Acted, State]:
+        solution = solve(world, inputs, dt, modes, iteration, converged)
+        a = nptrace.gradient_bottleneck(solution.a)
+        return a, solution.acted, onward(world.robot, state, a, dt)
+
+    if not (modes.joints or modes.contact):
+        a, acted, after = solved(modes, 0.0)
+    else:
+        last = _last_iteration(solve, onward, world, inputs, modes, dt)
+
+        # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
+        def once_more(_: Scalar) -> tuple[ndarray, Acted, State]:
+            modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
+            nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
+            return solved(modes, iteration, converged=True)
+
+        first = (last.solution.a, last.solution.acted, last.after)
+        a, acted, after = nptrace.custom_fixed_point(first, once_more, always=False)
+    return a, acted if state.memory else replace(acted, memory={}), after
+
+
+def count_iterations(
+    solve: Solve, onward: Onward, world: World, state: State, command: JointCommand, push: ndarray, dt: float
+) -> Scalar:
+    """Return how many times a step solves the equations of motion until what it finds agrees with its modes."""
+    modes = modes_of(world)
+    if not (modes.joints or modes.contact):
+        return 1.0
+    inputs = _inputs(world, state, command, push)
+    return np.minimum(_last_iteration(solve, onward, world, inputs, modes, dt).iteration + 1.0, MAX_ITERATIONS)
+
+
+def _inputs(world: World, state: State, command: JointCommand, push: ndarray) -> StepInputs:
+    if world.joints.belt is not None and POSITION not in state.memory:
+        raise InputError("a step of joints behind belts needs their rotors: this one is given positions alone")
+    return StepInputs(state.memory or world.contact.start(world.contacts), state, command, push)
+
+
+def _last_iteration(
+    solve: Solve, onward: Onward, world: World, inputs: StepInputs, modes: Modes, dt: float
+) -> _Iteration:
+    """Return the iteration whose modes its solution agrees with."""
+
+    # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
+    # nearly always runs once, and what it would have kept from outside costs a GPU more than doing it again.
+    # A robot that has converged counts no further while others in its lanes go on: it finds the same, bit for bit.
+    def again(_: float, carry: _Iteration) -> _Iteration:
+        solution = solve(world, carry.inputs, dt, carry.solution.modes, carry.iteration, False)
+        iteration = np.where(solution.changed < 0.5, carry.iteration, carry.iteration + 1.0)
+        return _Iteration(solution, iteration, carry.inputs, onward(world.robot, carry.inputs.state, solution.a, dt))
+
+    robot, state = world.robot, inputs.state
+    nothing = Acted(
+        motor=np.zeros(robot.nj),
+        passive=np.zeros(robot.nj),
+        forces=np.zeros((len(world.contacts), 3)),
+        generalised=np.zeros((4, robot.nv)),
+        memory=inputs.memory,
+        objects=np.zeros((len(world.objects), 6)) if world.objects else (),
+    )
+    start = _Iteration(Solution(np.zeros(robot.nv), nothing, modes, 0.0), 0.0, inputs, State(state.q, state.v))
+    return nptrace.repeat(MAX_ITERATIONS, again, start, until=lambda carry: carry.solution.changed < 0.5)
+
+
+# -- the equations of motion -------------------------------------------------------------------------------------------
+def accelerate(
+    world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
+) -> tuple[Float[ndarray, "nv"], Acted]:
+    """Classical accelerations of the base and accelerations of the joints, and what caused them."""
+    return solve_active_set(equations_of_motion, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
+
+
+def equations_of_motion(
+    world: World, inputs: StepInputs, dt: float, modes: Modes, iteration: Scalar, converged: bool = False
+) -> Solution:
+    """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit law makes joint feedback implicit as well.
+
+    ``converged``: the modes are the last, and the solution is wanted for its derivative.
+    """
+    state, v = inputs.state, inputs.state.v
+    # where the robot is, and what may touch
+    at_q = posture(world.robot, state.q)
+    robot, X = at_q.robot, at_q.X
+    spheres = [place_sphere(at_q, sphere) for sphere in world.spheres]
+    poses = poses_in_base(robot, X)
+    points = contact_candidates(world, at_q, poses, spheres)
+    # mass matrix and forces; limbs that touch nothing are folded into the base
+    bare = without_inertia(robot, world.free_limbs)
+    composite = composite_bodies(bare, X)
+    M = composite_mass_matrix(bare, X, composite, 0.0 * armatures(robot))
+    whole = composite_mass_matrix(robot, X, armature=0.0 * armatures(robot)) if world.free_limbs else M
+    own = joint_rates(robot, np.diag(whole))
+    joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, iteration)
+    M = M + np.diag(generalised(robot, joints.armature))
+    pushed = generalised_pushes(at_q, world.pushed, inputs.push)
+    bias = composite_bias(bare, X, composite, v, world.gravity, at_q.still)
+    force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
+    limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, joints.armature, world.gravity)
+    M, force = limbs.folded(M, force)
+    # contact, with closed loops and free bodies
+    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
+    loops = posture_constraint(at_q, poses, state.q, v, dt)
+    system = assemble_system(world, at_q, poses, spheres, state.objects, M, force, points, v, loops)
+    contact = evaluate_contact(
+        world.contact,
+        system.robot,
+        system.M,
+        system.force,
+        system.points,
+        system.v,
+        dt,
+        inputs.memory,
+        feet,
+        system.loops,
+    )
+    a, a_objects = system.split(contact.a)
+    a = limbs.unfolded(a)
+    # what acted, and whether the modes agree
+    a_J = joint_rates(robot, a)
+    motor, passive, spring = joints.at_end(a_J, dt)
+    joint_modes, changed = joints.update_modes(a_J, dt, iteration)
+    changed = changed + contact.changed
+    memory = {**contact.memory, **joints.rotors_after(a_J, dt)}
+    pushes = generalised_forces(system.points, contact.forces, system.width, robot.nv)
+    forces = contact_forces_world(world, system.axes, contact.forces)
+    losses = passive - spring  # the work of springs is potential energy
+    audited = np.stack([generalised(robot, motor), generalised(robot, losses), pushes, pushed])
+    acted = Acted(motor=motor, passive=passive, forces=forces, generalised=audited, memory=memory, objects=a_objects)
+    return Solution(a, acted, Modes(contact.modes, joint_modes), changed)

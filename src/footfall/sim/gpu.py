@@ -1,0 +1,203 @@
+"""Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
+
+One thread per robot where there are robots enough to fill the card; four where there are fewer and legs are alike.
+
+The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
+and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from footfall import compiling
+from footfall.control.interface import Command
+from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
+from footfall.robot.model.description import Robot
+from footfall.sim.batch import Which, check_options, constant_command
+from footfall.sim.rollouts import check_controller, check_world
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, batch_tick, reduced
+from nptrace._types import Given, PyTree
+from nptrace.codegen import cuda, emit
+from nptrace.frontend import tree
+from nptrace.passes.reductions import reassociated
+from nptrace.passes.slp import vectorised
+
+if TYPE_CHECKING:
+    from cupy import ndarray as DeviceArray
+
+KERNEL = "footfall_tick"
+FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
+LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
+BLOCKS = {1: 256, 4: 128}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
+# The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
+# denormals: a fifth of the time, and far below what single precision loses anyway.
+OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
+
+
+def cupy() -> ModuleType:
+    """CuPy with a working GPU, or one sentence that says what is missing."""
+    try:
+        import cupy
+    except ImportError:
+        raise MissingExtraError("a batch on a GPU", "cuda", "cupy") from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise FootfallError(
+            f"CuPy finds no GPU it can use ({error}): use ff.Batch, which runs on the processor"
+        ) from None
+    if count < 1:
+        raise FootfallError("there is no GPU in this machine: use ff.Batch, which runs on the processor")
+    return cupy
+
+
+class TickSource:
+    """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
+
+    threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
+    what the legs do to the base in different orders: they agree to rounding, not to the bit.
+    longest: number of operations of a tick from which on a robot gets 1 thread, whatever ``threads`` says.
+    free: parameters that differ between robots, as for ``ff.Batch``.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        controller: Given = None,
+        *,
+        dtype: DTypeLike = np.float32,
+        block: int | None = None,
+        uses_foot_forces: bool = False,
+        threads: int = 1,
+        longest: float = np.inf,
+        free: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        if threads not in (1, 4):
+            raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
+        if block is not None and (block < 32 or block % 32):
+            raise InputError(f"block {block!r}: threads come in warps of 32")
+        self.robot, self.dtype = robot, np.dtype(dtype)
+        check_options(options)
+        self.simulation = Simulation(robot, controller, **options)
+        model, self.inputs = self.simulation.model, Inputs(constant_command(self.simulation), np.zeros(6))
+        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.info.uses_foot_forces)
+        self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
+        check_world(model, self.simulation.state, self.inputs)
+        check_controller(model, self.simulation.state, self.inputs)
+        self.program = compiling.program(batch_tick, model, self.first, self.inputs, free=tuple(free))
+        nests = [self.first, self.inputs, *([self.parameters] if free else [])]
+        self.layout = emit.first_is_state([number_count(nest) for nest in nests])
+        legs = threads == 4 and self.program.live_operations <= longest
+        lanes = vectorised(reassociated(self.program), lanes=(4,)) if legs else None
+        self.threads = 1 if lanes is None else 4
+        self.block = block or BLOCKS[self.threads]
+        self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
+
+    def numbers(self, nest: PyTree) -> np.ndarray:
+        """A nest as one column of numbers."""
+        leaves, _ = tree.flatten(nest)
+        return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
+
+    def rows(self, name: str) -> slice:
+        """Where a part of the state (``q``, ``v``, ...) lies in its column."""
+        at = 0
+        for key, part in vars(self.first).items():
+            size = number_count(part)
+            if key == name:
+                return slice(at, at + size)
+            at += size
+        raise InputError(f"the state of a batch has no part '{name}'")
+
+    def place(self, path: str) -> slice:
+        """Where a free parameter lies in the column of inputs and parameters."""
+        if path not in self.parameters:
+            raise unknown("free parameter", path, self.parameters, "this batch has")
+        numbered, at = {}, number_count(self.inputs)
+        for key, value in self.parameters.items():
+            numbered[key] = np.full(np.shape(value), key == path)
+        found = np.concatenate([np.ravel(x) for x in tree.flatten(numbered)[0]])
+        first = at + int(np.argmax(found))
+        return slice(first, first + int(found.sum()))
+
+
+class GpuBatch:
+    """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
+
+    def __init__(
+        self, robot: Robot, n: int, controller: Given = None, *, threads: int | None = None, **options: Any
+    ) -> None:
+        if int(n) != n or n < 1:
+            raise InputError(f"a batch needs at least one robot, got n = {n}")
+        self.cupy, self.n = cupy(), int(n)
+        chosen = threads if threads is not None else 1 if n >= FEW else 4
+        longest = LONG if threads is None else np.inf
+        self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
+        module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")
+        self.kernel = module.get_function(f"{KERNEL}_advance")
+        try:
+            self.state = self._columns(self.source.first)
+            self.inputs = self._columns((self.source.inputs, self.source.parameters))
+        except self.cupy.cuda.memory.OutOfMemoryError as error:
+            raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
+        self.shared = self.cupy.zeros(1, self.source.dtype)
+
+    def _columns(self, nest: PyTree) -> DeviceArray:
+        return self.cupy.ascontiguousarray(
+            self.cupy.repeat(self.cupy.asarray(self.source.numbers(nest))[:, None], self.n, axis=1)
+        )
+
+    @property
+    def q(self) -> DeviceArray:
+        """Configurations (n, nq) on the card."""
+        return self.state[self.source.rows("q")].T
+
+    @property
+    def v(self) -> DeviceArray:
+        return self.state[self.source.rows("v")].T
+
+    def set_command(self, command: Command, which: Which = slice(None)) -> None:
+        """What is asked of robots: of all, or of those of a mask or of indices."""
+        self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
+
+    def set_push(self, push: Given, which: Which = slice(None)) -> None:
+        """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one per robot."""
+        self._put(slice(number_count(Command()), number_count(self.source.inputs)), which, push)
+
+    def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
+        """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
+        for path, value in parameters.items():
+            value = value if np.ndim(value) else float(value)
+            self._put(self.source.place(path), which, value)
+
+    def reset(self, which: Which = slice(None)) -> None:
+        """Back to the start, memory included: all robots, or those of a mask or of indices."""
+        self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
+
+    def _put(self, rows: slice, which: Which, value: Given) -> None:
+        """Numbers, one set for all or one per robot, into the rows of the inputs."""
+        value = self.cupy.asarray(value, self.source.dtype)
+        if not bool(self.cupy.isfinite(value).all()):
+            raise InputError("the inputs of a batch must be finite")
+        size = rows.stop - rows.start
+        each = value.reshape(-1, size) if value.size != size else value.reshape(1, size)
+        self.inputs[rows, which] = each.T
+
+    def run(self, ticks: int) -> None:
+        """Advance every robot by a number of ticks, in one launch."""
+        block = self.source.block
+        grid = (-(-self.n * self.source.threads // block),)
+        arguments = (self.state, self.inputs, self.shared, np.int32(ticks), np.int32(self.n))
+        self.kernel(grid, (block,), arguments)
+
+
+def number_count(nest: PyTree) -> int:
+    """How many numbers a pytree of arrays holds."""
+    return sum(int(np.size(x)) for x in tree.flatten(nest)[0])

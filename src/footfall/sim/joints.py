@@ -1,0 +1,641 @@
+"""Joints in a step: from a joint command to the torque at the joint, and its slope in speed (for implicit steps).
+
+Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
+of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF. Dry
+friction holds a joint up to its limit (``static_ratio`` times it, in implicit steps) and gives that limit against the
+motion beyond. Both are functions of the speed at the *end* of an implicit step, and piecewise linear: which piece a
+joint is on is guessed, checked against what the step finds, and the step is solved again until they agree
+(``joint_modes``).
+
+Gears lose torque and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
+transmit: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor
+and joint: the motor stands where it is commanded, the joint is free within half the band on either side of it, and the
+motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
+of its rotor), and so needs no further state; damping and feed-forward torque act in the band as they do outside.
+
+A ``Belt`` has a rotor of its own: its inertia here, the joint there, elasticity and play between.
+
+    J ω̇ = τ_motor - b,   b = k s(θ - q) + c (θ̇ - q̇),   s(δ) = δ beyond half the play, less that half, and 0 within
+
+θ and ω are the rotor's angle and rate, all of it as seen at the joint (inertia times the gear's ratio squared), and b
+is what the joint receives. Teeth only push: b never pulls the side that it stands on. This is the two-mass system that
+drives are tuned by, with k (1/J + 1/I) for its eigenfrequency's square. ``motor`` is then what the belt passes on to
+the joint, and a motor's limits are those of its rotor's speed at the start of the step. In an implicit step the rotor's
+rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint gets a torque and a slope
+as from any motor, both bodies end the step together, and b acts on both of them. The elastic part is taken at the
+start of the step (with positions moved by new velocities: no damping that is not in the belt), and gradually at the end
+where the belt is too stiff for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.contact.force_law import FREEZE_AFTER
+from footfall.control.interface import JointCommand
+from footfall.dynamics.mass_matrix import armatures
+from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
+from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Actuator
+from nptrace._types import PyTree, Scalar
+
+if TYPE_CHECKING:
+    from footfall.sim.equations_of_motion import State
+    from footfall.sim.world import World
+
+
+# -- belts -------------------------------------------------------------------------------------------------------------
+ENCODERS = ("motor", "joint")
+ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of a step, and in recordings
+
+
+@dataclass(frozen=True)
+class Belt:
+    """What lies between motors and joints; one number for all joints, or one each, as seen at the joint.
+
+    Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
+    ``encoder`` says which side the motor's feedback measures.
+    """
+
+    stiffness: Scalar = 4000.0  # [N m/rad]
+    damping: Scalar = 2.0  # [N m s/rad]
+    play: Scalar = 0.0  # [rad], from end to end
+    inertia: Scalar = None  # of the rotor [kg m²]
+    encoder: str = "motor"
+
+    def __post_init__(self) -> None:
+        for key, above in {"stiffness": True, "damping": False, "play": False, "inertia": True}.items():
+            value = getattr(self, key)
+            if key == "inertia" and value is None:
+                continue
+            try:
+                array = np.array(value)
+            except ValueError:  # rows of different lengths
+                array = np.array(None)
+            fits = array.dtype.kind in "fiu" and array.ndim < 2 and np.isfinite(array).all()
+            if not fits or (array < 0.0).any() or (above and (array == 0.0).any()):
+                bound = "positive" if above else "at least 0"
+                raise InputError(f"{key} of a belt must be {bound}, one for all joints or one each: got {value!r}")
+            if array.ndim:
+                object.__setattr__(self, key, array.astype(float))
+        if self.encoder not in ENCODERS:
+            raise unknown("side of a belt's encoder", self.encoder, ENCODERS)
+
+    @property
+    def has_play(self) -> bool:
+        """A traced play is one."""
+        return isinstance(self.play, ndarray) or type(self.play) not in (int, float, np.float64) or self.play != 0.0
+
+    def rotors(self, robot: Robot) -> Float[ndarray, "nj"]:
+        """Inertia of every rotor [kg m²]."""
+        if self.inertia is not None:
+            return self.inertia * np.ones(robot.nj)
+        return armatures(robot)
+
+    def start(self, robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
+        """Rotors that turn with their joints, the belts slack; refuses a robot that this belt does not fit."""
+        for key in ("stiffness", "damping", "play", "inertia"):
+            value = getattr(self, key)
+            if value is not None and np.shape(value) not in ((), (robot.nj,)):
+                raise InputError(f"{key} of the belts of robot '{robot.name}' must be one number or {robot.nj} of them")
+        if self.inertia is None:
+            if robot.rotors == "exact":
+                raise InputError(
+                    f"rotors of robot '{robot.name}' count as exact, and turn with their joints: a belt needs"
+                    " robot.replace(rotors='armature'), or an inertia of its own"
+                )
+            bare = [name for name, J in zip(robot.joint_names, armatures(robot)) if not J > 0.0]
+            if bare:
+                raise InputError(f"joint '{bare[0]}' of robot '{robot.name}' has no armature: a belt needs inertia=...")
+        return {POSITION: np.array(joint_positions(robot, q)), RATE: np.array(joint_rates(robot, v))}
+
+    def set_apart(
+        self, armature: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], memory: Mapping[str, ndarray]
+    ) -> tuple[Float[ndarray, "nj"], RotorState]:
+        """(what of the armature stays with the joints, the rotors); ``inertia`` is that of the joints without it."""
+        if self.inertia is None:
+            armature = 0.0 * armature
+        return armature, RotorState(memory[POSITION], memory[RATE], inertia + armature)
+
+
+@dataclass(frozen=True)
+class RotorState:
+    """Rotors at the start of a step, and the joints' own inertia, which is on the other side [kg m²]."""
+
+    position: Float[ndarray, "nj"]  # [rad]
+    rate: Float[ndarray, "nj"]  # [rad/s]
+    load: Float[ndarray, "nj"]
+
+    def moved(self, driven: BeltTorque, dt: float, faster: Float[ndarray, "nj"]) -> dict[str, ndarray]:
+        """The rotors after a step in which the joints' rates have grown by ``faster``."""
+        rate = driven.rotor_rate + driven.follows * faster
+        return {POSITION: self.position + dt * rate, RATE: rate}
+
+
+@dataclass(frozen=True)
+class BeltTorque:
+    """Torque of belts on joints at the joints' rates, its derivatives, and the rotors' rates at the joints."""
+
+    torque: Float[ndarray, "nj"]
+    slope: Float[ndarray, "nj"]
+    rotor_rate: Float[ndarray, "nj"]  # at the end of the step if the joint kept its rate
+    follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it takes up
+
+
+def sides(belt: Belt, rotor: RotorState, q_J: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """1 or -1 where the play is taken up and the rotor is ahead of the joint or behind it, 0 within the play."""
+    ahead = rotor.position - q_J
+    return np.where(np.abs(ahead) > 0.5 * belt.play, np.sign(ahead), 0.0)
+
+
+def through_belt(
+    robot: Robot,
+    belt: Belt,
+    rotor: RotorState,
+    q_J: Float[ndarray, "nj"],
+    rates: Float[ndarray, "nj"],
+    motor: Float[ndarray, "nj"],
+    slope: Float[ndarray, "nj"],
+    dt: float,
+    side: Scalar = None,
+) -> BeltTorque:
+    """The joint's share of a step in which motors give ``motor`` less ``slope`` times their encoder's change of rate.
+
+    With g the belt's slope over the step and N that of the rotor, the rotor's equation gives
+    ω' = (J/dt ω + s ω + τ - b_0 + g q̇') / N, and b = b_0 + g (ω' - q̇').
+    """
+    k, J = belt.stiffness, belt.rotors(robot) / dt
+    stretch, taut = rotor.position - q_J, 1.0
+    if side is not None:
+        stretch, taut = stretch - 0.5 * belt.play * side, np.abs(side)
+    steep = k * dt * dt * (1.0 / belt.rotors(robot) + 1.0 / rotor.load)  # (ω dt)² of the two masses, at least
+    late = np.maximum(0.5 - 0.5 / steep, 0.0)
+    pull, g = taut * k * stretch, taut * (belt.damping + late * dt * k)
+    on_rotor, on_joint = (slope, 0.0 * slope) if belt.encoder == "motor" else (0.0 * slope, slope)
+    N = J + on_rotor + g
+    free = (J + on_rotor) * rotor.rate + motor - pull
+    follows = (g - on_joint) / N
+    rotor_rate = (free + g * rates) / N
+    return BeltTorque(pull + g * (rotor_rate - rates), g * (1.0 - follows), rotor_rate, follows)
+
+
+# -- motors, friction, springs and end stops ---------------------------------------------------------------------------
+Modes = dict[str, PyTree]
+_EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
+_ONE_JOINT_AFTER = 6.0  # iterations after which one joint at a time is held or let slide: all would chase each other
+_RELEASE_AFTER = 17.0  # iterations after which dry friction leaves a joint that it would drive
+_RESIDUAL_FRICTION = 1e-6  # of its dry friction: what is left to such a joint
+_FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
+_LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointForces:
+    """Torques at the joints [N m] and their slope -dτ/dq̇ over one step [N m s/rad]."""
+
+    motor: Float[ndarray, "nj"]  # what the motors give
+    passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
+    motor_slope: Float[ndarray, "nj"]
+    passive_slope: Float[ndarray, "nj"]
+    spring: Float[ndarray, "nj"]  # the springs' part of ``passive``, whose work is potential energy
+    spring_slope: Float[ndarray, "nj"]
+    asked: Float[ndarray, "nj"]  # of the motors, if they had no limits
+    asked_slope: Float[ndarray, "nj"]
+    driven: BeltTorque | None = None  # of joints behind belts
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointModel:
+    """Which joint effects a simulation includes."""
+
+    motor_limits: bool = True
+    damping: bool = True
+    dry_friction: bool = True
+    springs: bool = True
+    end_stops: bool = True
+    stop_stiffness: float = 500.0  # [N m/rad]
+    stop_damping: float = 5.0  # [N m s/rad]
+    stick_rate: float = STICK_RATE  # [rad/s], at which a joint creeps under a torque equal to its dry friction
+    backlash: float = 0.0  # [rad], play between motor and joint, from end to end
+    gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
+    # dry friction that holds over dry friction in motion, one for all joints or one each
+    static_ratio: Scalar = 1.0
+    belt: Belt | None = None  # between motors and joints
+
+    def __post_init__(self) -> None:
+        if isinstance(self.gear_loss, Real) and not float(self.gear_loss) < 1.0:
+            raise InputError(f"gear loss of a joint model must be less than 1, got {self.gear_loss!r}")
+        ratio = np.asarray(self.static_ratio)
+        if ratio.dtype.kind not in "fiu" or ratio.ndim > 1 or not (np.isfinite(ratio) & (ratio >= 1.0)).all():
+            raise InputError(f"static ratio of a joint model must be at least 1, got {self.static_ratio!r}")
+        if self.belt is not None and not isinstance(self.belt, Belt):
+            raise InputError(f"belt of a joint model must be a Belt or None, got {self.belt!r}")
+        if self.belt is not None and not _is_zero(self.backlash):
+            raise InputError("a joint model with a belt has no backlash beside it: give the belt its play")
+        limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
+        for key, least in limits.items():
+            value = getattr(self, key)
+            if not isinstance(value, Real) or not (np.isfinite(float(value)) and float(value) >= least):
+                raise InputError(f"{key.replace('_', ' ')} of a joint model must be at least {least:g}, got {value!r}")
+
+    def has_dry_friction(self, robot: Robot) -> bool:
+        own = self.dry_friction and not all(_is_zero(f) for f in joint_values(robot, "dry_friction"))
+        return own or not _is_zero(self.gear_loss)
+
+    def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+        """The most that dry friction gives at every joint [N m], gears under the motors' torque included."""
+        friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
+        return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
+
+    def reversal(self, implicit: bool) -> Scalar:
+        """The rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
+        return self.stick_rate if implicit else np.maximum(self.stick_rate, _EXPLICIT_STICK_RATE)
+
+    @staticmethod
+    def ideal() -> JointModel:
+        """Motors that give what is asked, and joints without effects of their own: as in de Paula et al. 2024."""
+        return JointModel(motor_limits=False, damping=False, dry_friction=False, springs=False, end_stops=False)
+
+
+def joint_modes(robot: Robot, model: JointModel) -> Modes:
+    """What an implicit step chooses for the joints, before its first iteration; empty where there is nothing to choose.
+
+    ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
+    ``slides``: the way in which dry friction is overcome, times what part of it acts, or 0 where it holds; ``side`` of
+    a belt's play that is taken up, or 0.
+    """
+    none = np.zeros(robot.nj)
+    if model.belt is not None:
+        modes = {"side": none} if robot.nj and model.belt.has_play else {}
+    else:
+        modes = {"saturated": none, "piece": none} if model.motor_limits and robot.actuators and robot.nj else {}
+    return modes | ({"slides": none} if robot.nj and model.has_dry_friction(robot) else {})
+
+
+def joint_forces(
+    robot: Robot,
+    model: JointModel,
+    q_J: Float[ndarray, "nj"],
+    rates: Float[ndarray, "nj"],
+    command: JointCommand,
+    dt: float,
+    modes: Modes | None = None,
+    rotor: RotorState | None = None,
+) -> JointForces:
+    """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
+
+    PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
+    ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
+    """
+    if not robot.nj:
+        none = np.zeros(0)
+        return JointForces(
+            motor=none,
+            passive=none,
+            motor_slope=none,
+            passive_slope=none,
+            spring=none,
+            spring_slope=none,
+            asked=none,
+            asked_slope=none,
+        )
+    driven, belt = None, model.belt
+    if belt is None or rotor is None:
+        motor, slope, asked, asked_slope = _motors(robot, model, q_J, rates, command, dt, modes)
+    else:
+        seen = (rotor.position, rotor.rate) if belt.encoder == "motor" else (q_J, rates)
+        motor, slope, *_ = _motors(robot, model, *seen, command, dt, None)
+        driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, (modes or {}).get("side"))
+        motor, slope = asked, asked_slope = driven.torque, driven.slope
+    spring = spring_slope = np.zeros(robot.nj)
+    if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
+        k = joint_values(robot, "stiffness")
+        spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
+    passive, steep = spring, spring_slope
+    if model.damping:
+        b = joint_values(robot, "damping")
+        passive, steep = passive - b * rates, steep + b
+    if model.has_dry_friction(robot):
+        friction = model.dry_friction_of(robot, motor)
+        if modes and "slides" in modes:
+            drag = np.where(_is_held(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
+            passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
+        else:
+            passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
+    if model.end_stops:
+        passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
+    return JointForces(
+        motor=motor,
+        passive=passive,
+        motor_slope=slope,
+        passive_slope=steep,
+        spring=spring,
+        spring_slope=spring_slope,
+        asked=asked,
+        asked_slope=asked_slope,
+        driven=driven,
+    )
+
+
+def _motors(
+    robot: Robot,
+    model: JointModel,
+    position: ndarray,
+    rates: ndarray,
+    command: JointCommand,
+    dt: float,
+    modes: Modes | None,
+) -> tuple[ndarray, ndarray, ndarray, ndarray]:
+    """(torque, slope) of motors at the rates that their encoders have, and both as they were asked for."""
+    play: Scalar = 0.0
+    stiffness = command.kp
+    if not _is_zero(model.backlash):
+        error = command.position - position - dt * rates
+        play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
+        stiffness = np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
+    asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
+    wanted = stiffness * (command.position - position - play) + command.kd * command.velocity + command.torque
+    asked = wanted - asked_slope * rates
+    if robot.passive_joints:
+        driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
+        asked, asked_slope = driven * asked, driven * asked_slope
+    motor, slope = asked, asked_slope
+    if model.motor_limits and robot.actuators:
+        known = modes or _saturation_modes(robot, asked, rates)
+        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
+    return motor, slope, asked, asked_slope
+
+
+def guessed_modes(
+    robot: Robot,
+    model: JointModel,
+    modes: Modes,
+    rates: Float[ndarray, "nj"],
+    asked: Float[ndarray, "nj"],
+    inertia: Float[ndarray, "nj"],
+    dt: float,
+    side: Float[ndarray, "nj"] | None = None,
+) -> Modes:
+    """Return the modes of a step's first iteration, by the speed at its start unless dry friction stops the joint.
+
+    ``side``: of belts with play, where they are at the start.
+    """
+    guess = _saturation_modes(robot, asked, rates) if "saturated" in modes else {}
+    if "side" in modes:
+        guess["side"] = side
+    if "slides" in modes:
+        stopped = _stopped(robot, model, asked, inertia, dt)
+        guess["slides"] = np.where(np.abs(rates) > stopped, np.sign(rates), 0.0)
+    return guess
+
+
+def update_joint_modes(
+    robot: Robot,
+    model: JointModel,
+    modes: Modes,
+    torques: JointForces,
+    rates: Float[ndarray, "nj"],
+    a: Float[ndarray, "nj"],
+    inertia: Float[ndarray, "nj"],
+    dt: float,
+    iteration: float,
+) -> tuple[Modes, Scalar]:
+    """Return (modes for another iteration, in how many joints they differ) for the accelerations found.
+
+    A motor may give more than its limit no longer than it takes to solve again; late iterations take nothing back.
+    """
+    after, differ, ends = dict(modes), 0.0, rates + dt * a
+    if "saturated" in modes:
+        saturated, piece = modes["saturated"], modes["piece"]
+        wanted = motor_saturation(robot, torques.asked - dt * torques.asked_slope * a, ends)
+        wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
+        wanted = np.where((iteration > FREEZE_AFTER) & _is_none(wanted), saturated, wanted)
+        found = np.where(_is_none(wanted), piece, _limit_pieces(robot, wanted, ends))
+        same = (saturated * wanted > 0.5) & ~_is_none(found - piece)  # limit, but another piece of it
+        # by way of the line between; late, to its far end, where torque is least and within the limit at any speed
+        found = np.where(same & (iteration > FREEZE_AFTER), 1.0, np.where(same & (piece * found < 0.0), 0.0, found))
+        changes = ~(_is_none(wanted - saturated) & _is_none(found - piece))
+        after |= {"saturated": wanted, "piece": found}
+        differ = differ + np.sum(np.where(changes, 1.0, 0.0))
+    if "side" in modes:  # teeth push, or let go
+        pulls = modes["side"] * (torques.motor - dt * torques.motor_slope * a) < 0.0
+        after["side"] = np.where(pulls, 0.0, modes["side"])
+        differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
+    if "slides" in modes:
+        slides = modes["slides"]
+        overcome = _is_held(slides) & (np.abs(ends) > model.stick_rate)
+        stopped = _stopped(robot, model, torques.asked, inertia, dt)
+        # friction drives no joint, however slow: one that ends on the other side is held first
+        back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate)
+        turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
+        turned = np.where(iteration < _RELEASE_AFTER, turned, _RESIDUAL_FRICTION * slides)
+        wrong = np.where(overcome | back, np.abs(ends), 0.0)
+        alone = (iteration < _ONE_JOINT_AFTER) | (iteration >= _RELEASE_AFTER) | (wrong >= np.max(wrong))
+        after["slides"] = np.where(alone & back, turned, np.where(alone & overcome, np.sign(ends), slides))
+        differ = differ + np.sum(np.where(overcome | back, 1.0, 0.0))
+    return after, differ
+
+
+def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
+    """The rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
+    return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
+
+
+def _is_held(slides: Scalar) -> Scalar:
+    """Whether dry friction holds a joint."""
+    return np.abs(slides) < 0.5 * _RESIDUAL_FRICTION
+
+
+def _is_none(mode: Scalar) -> Scalar:
+    """Whether a mode of -1, 0 or 1 is 0."""
+    return np.abs(mode) < 0.5
+
+
+def _is_zero(value: Scalar) -> bool:
+    """Whether an effect is left out; a traced value never is."""
+    return type(value) in (int, float, np.float64) and value == 0.0  # a traced one passes for a float
+
+
+def _with_end_stops(
+    robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, slope: ndarray
+) -> tuple[ndarray, ndarray]:
+    """A stiff spring and a damper beyond each limit that only push back."""
+    lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
+    out_torque, out_slope = [], []
+    for k in range(robot.nj):
+        torque, steep = passive[k], slope[k]
+        for limit, sign in ((lower[k], 1.0), (upper[k], -1.0)):
+            if not np.isfinite(limit):
+                continue
+            depth = sign * (limit - q_J[k])
+            gradient = model.stop_damping + dt * model.stop_stiffness
+            push = model.stop_stiffness * depth - gradient * sign * rates[k]
+            hit = (depth > 0) & (push > 0)
+            torque, steep = torque + np.where(hit, sign * push, 0.0), steep + np.where(hit, gradient, 0.0)
+        out_torque.append(torque)
+        out_slope.append(steep)
+    return np.stack(out_torque), np.stack(out_slope)
+
+
+def _limited(
+    robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
+) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
+    """(torque at ``rates``, its slope) of motors, on the piece of their limit that they are on."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    bounds, falls = [], []
+    for k, name in enumerate(robot.joint_names):
+        actuator = by_joint.get(name)
+        most, line = np.inf if actuator is None else actuator.torque_limit, _speed_line(actuator)
+        bound, fall = np.where(saturated[k] > 0.0, most, -most), 0.0 * saturated[k]
+        if line is not None:
+            stall, drop, least = line
+            on_line = _is_none(piece[k])
+            bound = np.where(
+                on_line, saturated[k] * stall - drop * rates[k], saturated[k] * np.where(piece[k] > 0.0, least, most)
+            )
+            fall = np.where(on_line, drop, 0.0)
+        bounds.append(bound)
+        falls.append(fall)
+    free = _is_none(saturated)
+    return np.where(free, asked, np.stack(bounds)), np.where(free, slope, np.stack(falls))
+
+
+def _saturation_modes(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
+    """The modes of motors that are asked for a torque at ``rates``."""
+    saturated = motor_saturation(robot, asked, rates)
+    return {"saturated": saturated, "piece": _limit_pieces(robot, saturated, rates)}
+
+
+def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """-1, 0 or 1 for motors that are asked for less than, within, or more than what they can give at ``rates``."""
+    low, high = torque_limits(robot, rates)
+    return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
+
+
+def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    """-1, 0 or 1 for motors at their own limit, on the line along which torque falls with speed, or at its far end."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    pieces = []
+    for k, name in enumerate(robot.joint_names):
+        line = _speed_line(by_joint.get(name))
+        if line is None:
+            pieces.append(0.0 * saturated[k] - 1.0)
+            continue
+        stall, drop, least = line
+        left = stall - drop * saturated[k] * rates[k]  # of the torque towards the limit
+        limit = by_joint[name].torque_limit
+        pieces.append(np.where(left >= limit, -1.0, np.where(left > least, 0.0, 1.0)))
+    return np.stack(pieces)
+
+
+def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:
+    """(stall torque, loss of it per rate [N m s/rad], least torque) at the joint.
+
+    From the motor's electrical data, down to its full torque against the motion; or, where there is a speed limit
+    alone, from full torque to none over the last hundredth of the speed.
+    """
+    if actuator is None:
+        return None
+    if actuator.voltage and actuator.torque_constant and actuator.resistance:
+        kt, g = actuator.torque_constant, actuator.gear
+        per_volt = 1.5 * kt / actuator.resistance * abs(g)
+        return per_volt * actuator.voltage, per_volt * 2.0 * kt * abs(g), -actuator.torque_limit
+    if np.isfinite(actuator.speed_limit) and np.isfinite(actuator.torque_limit):
+        drop = actuator.torque_limit / (_LAST_OF_SPEED * actuator.speed_limit)
+        return drop * actuator.speed_limit, drop, 0.0
+    return None
+
+
+def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
+    """(lowest, highest) torque of every motor at the given rates [N m]; joints without an actuator are not limited."""
+    by_joint = {actuator.joint: actuator for actuator in robot.actuators}
+    low, high = [], []
+    for k, name in enumerate(robot.joint_names):
+        actuator = by_joint.get(name)
+        limit = np.inf if actuator is None else actuator.torque_limit
+        least: Scalar = -limit
+        most: Scalar = limit
+        line = _speed_line(actuator)
+        if line is not None:
+            stall, drop, floor = line
+            most = np.maximum(np.minimum(limit, stall - drop * rates[k]), floor)
+            least = np.minimum(np.maximum(-limit, -stall - drop * rates[k]), -floor)
+        low.append(least)
+        high.append(most)
+    return np.stack(low), np.stack(high)
+
+
+# -- joints in a step --------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class JointFeedback:
+    """Torques of the joints at the start of a step and their modes, guessed in its first iteration."""
+
+    world: World
+    rates: Float[ndarray, "nj"]
+    modes: dict[str, PyTree]
+    torques: JointForces
+    inertia: Float[ndarray, "nj"]  # of each joint alone
+    armature: Float[ndarray, "nj"]  # what acts as such: an implicit torque falls with the rate at the end of the step
+    rotor: RotorState | None  # behind belts
+
+    def at_end(self, a_J: Float[ndarray, "nj"], dt: float) -> tuple[ndarray, ndarray, ndarray]:
+        """(motor, passive, springs' part of it) as they acted over the step [N m]."""
+        motor, passive, spring = self.torques.motor, self.torques.passive, self.torques.spring
+        if self.world.contact.implicit:
+            motor = motor - dt * self.torques.motor_slope * a_J
+            passive = passive - dt * self.torques.passive_slope * a_J
+            spring = spring - dt * self.torques.spring_slope * a_J
+        return motor, passive, spring
+
+    def update_modes(self, a_J: Float[ndarray, "nj"], dt: float, iteration: Scalar) -> tuple[dict[str, PyTree], PyTree]:
+        """Return (modes for another iteration, in how many joints they differ) by the accelerations found."""
+        if not self.modes:
+            return self.modes, 0.0
+        world = self.world
+        return update_joint_modes(
+            world.robot, world.joints, self.modes, self.torques, self.rates, a_J, self.inertia, dt, iteration
+        )
+
+    def rotors_after(self, a_J: Float[ndarray, "nj"], dt: float) -> dict[str, ndarray]:
+        """Rotors behind belts, as the next step remembers them."""
+        if self.rotor is None or self.torques.driven is None:
+            return {}
+        return self.rotor.moved(self.torques.driven, dt, dt * a_J)
+
+
+def joint_feedback(
+    world: World,
+    state: State,
+    own: Float[ndarray, "nj"],
+    command: JointCommand,
+    dt: float,
+    modes: dict[str, PyTree],
+    iteration: Scalar,
+) -> JointFeedback:
+    """The joints at the start of a step; ``own`` is the inertia of each without armature."""
+    robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
+    q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)
+    ahead = dt if world.contact.implicit else 0.0
+    if belt is not None:
+        armature, rotor = belt.set_apart(armature, own, state.memory)
+    inertia = own + armature
+    if modes:
+        wanted = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor).asked
+        side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
+        guess = guessed_modes(robot, world.joints, modes, rates, wanted, inertia, dt, side)
+        modes = {key: np.where(iteration < 0.5, guess[key], modes[key]) for key in modes}
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor)
+    if world.contact.implicit:
+        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+    return JointFeedback(
+        world=world, rates=rates, modes=modes, torques=torques, inertia=inertia, armature=armature, rotor=rotor
+    )

@@ -1,0 +1,564 @@
+"""Exact linearisation of the compiled step and of the closed loop.
+
+**A step**: A and B of δx' = A δx + B δu, for one robot or for n at once. δx = (δq, δv) are minimal coordinates, 2 nv of
+them: δq is what a velocity integrates to in ``dynamics.coordinates`` (rotation vector of the base and displacement of
+its origin, both in base axes; joint angles), δv is added to v. So a unit quaternion is never left: the step is taken
+from q ⊕ δq, its result q' is read as a deviation from where the undisturbed step ends, and that map is differentiated
+at zero. Free bodies come after the robot, each as a base (``whole_state``). Nothing is approximated: the derivative is
+that of the very program that simulates, with the contact set it finds (see ``nptrace.autodiff.derivative`` for kinks).
+
+**A closed loop**: one tick of controller and physics, by all that it hands to the next. Its state is more than the
+robot's: x = (δq, δv, foot forces, contact memory, controller memory). A is the derivative of that whole, so that the
+derivatives of several ticks are a product. What a controller decides (which foot stands, which bound of a QP is
+active) is held as it is decided.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+import nptrace
+from footfall import compiling
+from footfall.checks import whole_number
+from footfall.control.interface import JointCommand
+from footfall.draw.notebook import Summarised
+from footfall.dynamics.coordinates import difference, integrate
+from footfall.errors import InputError, TraceError, unknown
+from footfall.identity import digest_of
+from footfall.sim.rollouts import check_controller, ground_inputs
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
+from footfall.sim.world import World
+from nptrace._types import PyTree, Scalar
+from nptrace.autodiff.written_jacobian import WrittenJacobian
+from nptrace.frontend.tree import flatten, labels
+
+# -- a robot and the free bodies beside it as one state ----------------------------------------------------------------
+_NQ, _NV = 7, 6  # of a free body
+
+
+def whole_state(simulation: Simulation) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
+    """(q, v) of a simulation as it is: the robot's, then position, quaternion and (ω, v) of every free body."""
+    rows = list(simulation.state.objects)
+    q = [simulation.q, *(row[:_NQ] for row in rows)]
+    return np.concatenate(q), np.concatenate([simulation.v, *(row[_NQ:] for row in rows)])
+
+
+def sizes(world: World) -> tuple[int, int]:
+    """(nq, nv) of all together."""
+    count = len(world.objects)
+    return world.robot.nq + _NQ * count, world.robot.nv + _NV * count
+
+
+def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scalar]:
+    """(q and v of the robot, a row of every free body)."""
+    robot, count = world.robot, len(world.objects)
+    if not count:
+        return q, v, ()
+    poses, twists = q[robot.nq :].reshape(count, _NQ), v[robot.nv :].reshape(count, _NV)
+    return q[: robot.nq], v[: robot.nv], np.concatenate([poses, twists], axis=1)
+
+
+def joined(q: ndarray, v: ndarray, objects: PyTree) -> tuple[ndarray, ndarray]:
+    """The other way."""
+    if not len(objects):
+        return q, v
+    return np.concatenate([q, objects[:, :_NQ].reshape(-1)]), np.concatenate([v, objects[:, _NQ:].reshape(-1)])
+
+
+def displaced(world: World, q: ndarray, change: ndarray) -> ndarray:
+    """q moved by a state_deviation: ``integrate`` of the robot and of every free body."""
+    robot = world.robot
+    moved = [integrate(robot, q[: robot.nq], change[: robot.nv], 1.0)]
+    for k, body in enumerate(world.objects):
+        at, by = robot.nq + _NQ * k, robot.nv + _NV * k
+        moved.append(integrate(body.robot, q[at : at + _NQ], change[by : by + _NV], 1.0))
+    return np.concatenate(moved) if len(moved) > 1 else moved[0]
+
+
+def state_deviation(world: World, q_from: ndarray, q_to: ndarray) -> ndarray:
+    """What takes q_from to q_to by ``displaced``."""
+    robot = world.robot
+    found = [difference(robot, q_from[: robot.nq], q_to[: robot.nq])]
+    for k, body in enumerate(world.objects):
+        at = robot.nq + _NQ * k
+        found.append(difference(body.robot, q_from[at : at + _NQ], q_to[at : at + _NQ]))
+    return np.concatenate(found) if len(found) > 1 else found[0]
+
+
+# -- the closed loop ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, repr=False, kw_only=True)
+class LinearisedLoop(Summarised):
+    """x' ≈ f(x, u) + A δx + B δu of some ticks; u is the user's command."""
+
+    A: Float[ndarray, "n n"]
+    B: Float[ndarray, "n nu"]
+    states: tuple[str, ...]  # a name for every row
+    commands: tuple[str, ...]  # and for every column of B
+    q: Float[ndarray, "nq"]  # where the undisturbed ticks end
+    v: Float[ndarray, "nv"]
+
+    def of_robot(self) -> Float[ndarray, "nd nd"]:
+        """(δq', δv') by (δq, δv): the controller's memory is not disturbed."""
+        size = 2 * len(self.v)
+        return self.A[:size, :size]
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        shapes = [(name, str(getattr(self, name).shape)) for name in ("A", "B")]
+        return "x' = A dx + B du of a closed loop", shapes
+
+
+def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
+    """A and B of the ticks that a simulation would make next; it stays where it is."""
+    if not isinstance(simulation, Simulation) or simulation.controller is None:
+        raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
+    ticks = whole_number(ticks, "the number of ticks", 1)
+    model, state = simulation.model, simulation.state
+    if not model.acting.info.traceable:
+        raise InputError(f"controller {model.acting.name} runs in Python: it has no derivative")
+    state = replace(state, memory=model.acting.refresh_memory(state.memory))
+    if model.world.objects:
+        raise InputError("what is linearised is a robot alone: leave out its objects")
+    inputs = simulation.inputs_at(float(state.tick))
+    advance, slopes = _compiled(model, _Example(state, inputs))
+    free = ground_inputs(model)
+    values = ({path: model.parameter(path) for path in free},) if free else ()
+    A, B = np.eye(_size(model, state)), None
+    for _ in range(ticks):
+        inputs = simulation.inputs_at(float(state.tick))
+        after, _ = advance(state, inputs, *values)
+        _, columns = _parts(inputs.command)
+        found = slopes(np.zeros(len(A) + columns), state, inputs, after.q, after.v, *values)
+        here, steered = found[:, : len(A)], found[:, len(A) :]
+        A, B = here @ A, steered if B is None else here @ B + steered
+        state = after
+    assert B is not None
+    names = tuple(_names(model, state))
+    return LinearisedLoop(A=A, B=B, states=names, commands=tuple(labels(inputs.command)), q=state.q, v=state.v)
+
+
+class _Example:
+    """A state and inputs whose shapes alone count: what is compiled for one serves all of the same model."""
+
+    def __init__(self, state: RunState, inputs: Inputs) -> None:
+        self.state, self.inputs = state, inputs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Example)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(model: SimulationModel, example: _Example) -> tuple[PyTree, PyTree]:
+    state, inputs = example.state, example.inputs
+    size, columns = _size(model, state), _parts(inputs.command)[1]
+    try:
+        check_controller(model, state, inputs)
+        advance = compiling.compile(tick, model, state, inputs, verify=False, free=ground_inputs(model))
+        slopes = compiling.jacobian(
+            deviated_loop,
+            model,
+            np.zeros(size + columns),
+            state,
+            inputs,
+            state.q,
+            state.v,
+            wrt="deviation",
+            at_zero=True,
+            free=ground_inputs(model),
+        )
+    except TraceError as error:
+        raise InputError(f"the closed loop of {model.acting.name} has no derivative: {error}") from error
+    return advance, slopes
+
+
+def deviated_loop(
+    model: SimulationModel,
+    deviation: Float[ndarray, "n"],
+    state: RunState,
+    inputs: Inputs,
+    q_next: Float[ndarray, "nq"],
+    v_next: Float[ndarray, "nv"],
+) -> Float[ndarray, "m"]:
+    """What a tick makes of a deviation from its state and its command; of the memories the values themselves."""
+    robot, nv = model.world.robot, model.world.robot.nv
+    at = 2 * nv + _parts(_kept(state))[1]
+    forces, contact, memory = _moved(_kept(state), deviation[2 * nv : at])
+    moved = replace(
+        state,
+        q=integrate(robot, state.q, deviation[:nv], 1.0),
+        v=state.v + deviation[nv : 2 * nv],
+        forces=forces,
+        contact=contact,
+        memory=memory,
+    )
+    after, _ = tick(model, moved, replace(inputs, command=_moved(inputs.command, deviation[at:])))
+    rest = [np.ravel(np.asarray(leaf)) for leaf in flatten(_kept(after))[0]]
+    return np.concatenate([difference(robot, q_next, after.q), after.v - v_next, *rest])
+
+
+def _kept(state: RunState) -> tuple[PyTree, ...]:
+    """What one tick hands to the next beside q and v."""
+    return state.forces, state.contact, state.memory
+
+
+def _parts(nest: PyTree) -> tuple[Sequence[PyTree], int]:
+    leaves = flatten(nest)[0]
+    return leaves, sum(int(np.size(leaf)) for leaf in leaves)
+
+
+def _size(model: SimulationModel, state: RunState) -> int:
+    return 2 * model.world.robot.nv + _parts(_kept(state))[1]
+
+
+def _moved(nest: PyTree, change: Float[ndarray, "n"]) -> PyTree:
+    """A nest with a number added to each of its numbers."""
+    leaves, rebuild = flatten(nest)
+    out, at = [], 0
+    for leaf in leaves:
+        size = int(np.size(leaf))
+        part = change[at : at + size]
+        out.append(leaf + (np.reshape(part, np.shape(leaf)) if np.ndim(leaf) else part[0]))
+        at += size
+    return rebuild(out)
+
+
+def _names(model: SimulationModel, state: RunState) -> list[str]:
+    nv = model.world.robot.nv
+    names = [f"dq.{k}" for k in range(nv)] + [f"dv.{k}" for k in range(nv)]
+    for label, leaf in zip(labels(_kept(state)), flatten(_kept(state))[0]):
+        first, _, rest = label.partition(".")
+        word = ("forces", "contact", "memory")[int(first)] + (f".{rest}" if rest else "")
+        names += [f"{word}.{k}" for k in range(int(np.size(leaf)))] if np.ndim(leaf) else [word]
+    return names
+
+
+# -- the step ----------------------------------------------------------------------------------------------------------
+INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
+
+
+@dataclass(frozen=True, repr=False)
+class Linearised(Summarised):
+    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where many were asked for."""
+
+    A: Float[ndarray, "*n nd nd"]
+    B: Float[ndarray, "*n nd nu"]
+    q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
+    v: Float[ndarray, "*n nv"]
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        largest = f"{np.abs(np.linalg.eigvals(self.A)).max():.4g}"
+        shapes = [(name, str(getattr(self, name).shape)) for name in ("A", "B")]
+        return "x' = A dx + B du", [*shapes, ("largest eigenvalue of A", largest)]
+
+
+class LinearStep:
+    """The step of a world, compiled, with its derivatives by the state and by ``by``.
+
+    world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
+    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
+    world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
+    for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
+    derivative is that of all of them together. exact: where a sliding foot's direction was found in a later turn of a
+    step, the derivative goes through all turns; without, that direction is held, which is faster. free: parameters,
+    such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
+    """
+
+    def __init__(
+        self,
+        world: World | Simulation | SimulationModel,
+        dt: float | None = None,
+        *,
+        by: str | Sequence[str] = "torque",
+        steps: int | None = None,
+        exact: bool = True,
+        free: Sequence[str] = (),
+    ) -> None:
+        self.model, self.exact, self.free = _model(world, dt, steps), exact, tuple(free)
+        self.parameters = {path: float(self.model.parameter(path)) for path in self.free}
+        self.robot = self.model.world.robot
+        self.by = (by,) if isinstance(by, str) else tuple(by)
+        for name in self.by:
+            if name not in INPUTS and "." not in name:
+                near = "choose a parameter such as trunk.mass or ground.friction, or"
+                raise unknown("input to differentiate by", name, INPUTS, near)
+        if len(set(self.by)) != len(self.by):
+            raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
+        self.widths = [_width(self.model, name) for name in self.by]
+        self.memory = self.model.world.contact.start(self.model.world.contacts)
+        robot, self.nv = self.robot, sizes(self.model.world)[1]
+        starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
+        q, v = joined(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
+        command, push = JointCommand().spread(robot.nj), np.zeros(6)
+        # the slopes of several steps are a product, unless what is remembered between them has some of its own
+        self.factors = 1 if self.memory else self.model.substeps
+        one = replace(self.model, substeps=1) if self.factors > 1 else self.model
+        self._step, self._one = (
+            compiling.compile(
+                moved, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
+            )
+            for model in (self.model, one)
+        )
+        deviation = np.zeros(2 * self.nv + sum(self.widths))
+        self.slopes = compiling.jacobian(
+            deviated,
+            one,
+            deviation,
+            q,
+            v,
+            self.memory,
+            command,
+            push,
+            q,
+            v,
+            wrt="deviation",
+            by=self.by,
+            at_zero=True,
+            free=self.free,
+        )
+
+    def like(self, world: World) -> LinearStep:
+        """The same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
+        other = copy.copy(self)
+        other.model = replace(self.model, world=world)
+        other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
+        same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
+        if digest_of(same) != digest_of(self.model):
+            raise InputError(f"the other world differs in more than {', '.join(self.free) or 'nothing'}")
+        return other
+
+    @property
+    def nu(self) -> int:
+        """Columns of B."""
+        return sum(self.widths)
+
+    def step(
+        self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None
+    ) -> tuple[ndarray, ndarray]:
+        """(q, v) after the step, for one robot or for n."""
+        arguments, many = self._arguments(q, v, command, push)
+        after = self._step(*arguments, *self.values)
+        return after if many else (after[0][0], after[1][0])
+
+    def __call__(
+        self,
+        q: Scalar,
+        v: Scalar,
+        command: JointCommand | None = None,
+        push: Scalar = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> Linearised:
+        """A, B and the state after the step. With a robots' axis on any argument, all at once.
+
+        ends: (q, v) after the step, where they are known already, with the robots' axis.
+        """
+        arguments, many = self.arguments(q, v, command, push, ends if self.factors == 1 else None)
+        A, B = self._matrices(arguments)
+        for _ in range(1, self.factors):
+            arguments = [arguments[0], *arguments[-2:], *arguments[3:-2]]
+            arguments += self._one(*arguments[1:], *self.values)
+            following, steered = self._matrices(arguments)
+            A, B = following @ A, following @ B + steered
+        q_next, v_next = arguments[-2:]
+        return Linearised(A, B, q_next, v_next) if many else Linearised(A[0], B[0], q_next[0], v_next[0])
+
+    @property
+    def values(self) -> list[dict[str, float]]:
+        """Of the free parameters, as a last argument; none where there are none."""
+        return [self.parameters] if self.free else []
+
+    def _matrices(self, arguments: list[PyTree]) -> tuple[ndarray, ndarray]:
+        slopes, size = self.slopes, 2 * self.nv
+        take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
+        found = take(*arguments, *self.values)
+        return found[:, :, :size], found[:, :, size:]
+
+    def arguments(
+        self,
+        q: Scalar,
+        v: Scalar,
+        command: JointCommand | None = None,
+        push: Scalar = None,
+        ends: tuple[ndarray, ndarray] | None = None,
+    ) -> tuple[list[PyTree], bool]:
+        """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
+        given, many = self._arguments(q, v, command, push)
+        return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
+
+    def _arguments(self, q: Scalar, v: Scalar, command: JointCommand | None, push: Scalar) -> tuple[list[PyTree], bool]:
+        """Everything with a robots' axis, and whether the caller gave one."""
+        robot = self.robot
+        command = JointCommand() if command is None else command
+        if not isinstance(command, JointCommand):
+            raise InputError(f"the command of a linearised step is a JointCommand, got {type(command).__name__}")
+        nq, nv = sizes(self.model.world)
+        given = {
+            "q": (q, (nq,)),
+            "v": (v, (nv,)),
+            "push": (np.zeros(6) if push is None else push, (6,)),
+            **{key: (getattr(command, key), (robot.nj,)) for key in INPUTS[:-1]},
+        }
+        arrays = {name: _with_axis(name, value, shape) for name, (value, shape) in given.items()}
+        counts = {name: len(array) for name, array in arrays.items() if array.ndim == 2}
+        if len(set(counts.values())) > 1:
+            raise InputError(f"the number of robots differs: {', '.join(f'{n} of {k}' for k, n in counts.items())}")
+        n = next(iter(counts.values()), 1)
+        if n == 0:
+            raise InputError("there are no robots to linearise: the first axis is 0")
+        full = {name: np.broadcast_to(array, (n, array.shape[-1])) for name, array in arrays.items()}
+        if robot.floating:
+            off = np.abs(np.linalg.norm(full["q"][:, 3:7], axis=1) - 1.0)
+            if off.max() > 1e-6:
+                raise InputError(f"the quaternion of state {int(off.argmax())} has not length 1")
+        asked = JointCommand(**{key: full[key] for key in INPUTS[:-1]})
+        memory = {key: np.broadcast_to(array, (n, *np.shape(array))) for key, array in self.memory.items()}
+        return [full["q"], full["v"], memory, asked, full["push"]], bool(counts)
+
+
+@overload
+def linearize(world: Simulation, *, ticks: int = 1) -> LinearisedLoop: ...
+@overload
+def linearize(
+    world: World | Simulation,
+    q: Scalar,
+    v: Scalar,
+    command: JointCommand | None = None,
+    push: Scalar = None,
+    *,
+    dt: float | None = None,
+    by: str | Sequence[str] = "torque",
+    steps: int | None = None,
+) -> Linearised: ...
+def linearize(
+    world: World | Simulation,
+    q: Scalar = None,
+    v: Scalar = None,
+    command: JointCommand | None = None,
+    push: Scalar = None,
+    *,
+    dt: float | None = None,
+    by: str | Sequence[str] = "torque",
+    steps: int | None = None,
+    ticks: int = 1,
+) -> Linearised | LinearisedLoop:
+    """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
+
+    ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
+    simulation would make next, by the whole of what one tick hands to the next and by the user's command
+    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options as
+    for ``LinearStep``.
+    """
+    if q is None and v is None and isinstance(world, Simulation):
+        if not (command is None and push is None and dt is None and steps is None and by == "torque"):
+            raise InputError(
+                "a closed loop has its own command, pushes and dt: linearize(simulation, ticks=1) alone; by= and the"
+                " others are for a step at a state: linearize(simulation, simulation.q, simulation.v, command, by=...)"
+            )
+        return linearize_loop(world, ticks)
+    if q is None or v is None:
+        raise InputError("a step is linearised at a state: linearize(world, q, v); linearize(simulation) is its loop")
+    if ticks != 1:
+        raise InputError("ticks are those of a closed loop, linearize(simulation, ticks=...): a step has steps")
+    model = _model(world, dt, steps)
+    return _linear_step(
+        model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)
+    )(q, v, command, push)
+
+
+@functools.lru_cache(maxsize=16)
+def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple[str, ...]) -> LinearStep:
+    return LinearStep(SimulationModel(world, None, integrator, dt, steps), by=by)
+
+
+def moved(
+    model: SimulationModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    memory: dict[str, ndarray],
+    command: JointCommand,
+    push: Float[ndarray, "wrenches"],
+) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
+    """(q, v) after the steps of a model."""
+    q, v, objects = parted(model.world, q, v)
+    state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory, objects=objects)
+    after = physics(model, state, command, push)
+    return joined(after.q, after.v, after.objects)
+
+
+def deviated(
+    model: SimulationModel,
+    deviation: ndarray,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    memory: dict[str, ndarray],
+    command: JointCommand,
+    push: Float[ndarray, "wrenches"],
+    q_next: Float[ndarray, "nq"],
+    v_next: Float[ndarray, "nv"],
+    by: tuple[str, ...] = ("torque",),
+) -> Float[ndarray, "nd"]:
+    """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
+    world, nv = model.world, sizes(model.world)[1]
+    at = 2 * nv
+    for name in by:
+        width = _width(model, name)
+        change, at = deviation[at : at + width], at + width
+        if name not in INPUTS:
+            own = np.asarray(model.parameter(name), dtype=float)
+            model = model.with_parameters({name: own + change.reshape(own.shape) if own.ndim else own + change[0]})
+        elif name == "push":
+            push = push + change
+        else:
+            command = replace(command, **{name: getattr(command, name) + change})
+    moved_q, moved_v = displaced(world, q, deviation[:nv]), v + deviation[nv : 2 * nv]
+    if world.robot.floating:  # most grounds know of a place no more than its height
+        moved_q = np.concatenate([nptrace.gradient_bottleneck(moved_q[:3]), moved_q[3:]])
+    q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
+    return np.concatenate([state_deviation(world, q_next, q_after), v_after - v_next])
+
+
+def _width(model: SimulationModel, name: str) -> int:
+    """How many numbers an input, or a parameter of the world, has."""
+    if name in INPUTS:
+        return 6 if name == "push" else model.world.robot.nj
+    return int(np.size(model.parameter(name)))
+
+
+def _model(world: World | Simulation | SimulationModel, dt: float | None, steps: int | None) -> SimulationModel:
+    if isinstance(world, Simulation | SimulationModel):
+        if dt is not None or steps is not None:
+            raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
+        return world.model.physics if isinstance(world, Simulation) else world
+    if not isinstance(world, World):
+        raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+    dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
+    if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
+        raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")
+    steps = whole_number(steps, "the number of steps", 1)
+    integrator = "linearly_implicit" if world.contact.implicit else "semi_implicit_euler"
+    return SimulationModel(world, None, integrator, float(dt), int(steps))
+
+
+def _with_axis(name: str, value: Scalar, shape: tuple[int, ...]) -> ndarray:
+    """A finite array with or without a robots' axis; one number stands for all joints."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must hold numbers, got {type(value).__name__}") from None
+    if array.ndim == 0 and name not in ("q", "v", "push"):
+        array = np.full(shape, float(array))
+    if array.ndim not in (1, 2) or array.shape[-1:] != shape:
+        raise InputError(f"{name} must have shape {shape} or (n, {shape[0]}), got {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} has a value that is not finite")
+    return array

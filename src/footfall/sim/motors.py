@@ -1,0 +1,193 @@
+"""Motors as they are identified: a command that arrives late, weaker or stronger, and about a shifted zero.
+
+    τ = g (kp (q_d + b - q) + kd (q̇_d - q̇) + τ_d),   all of the command as it was ``delay`` seconds ago
+
+b is the zero of the encoder or of the command, g the share of the torque that really acts. A command is held for a
+tick; one that is late by n + f ticks acts as (1 - f) of the command n ticks ago and f of the one before that, which is
+its mean over the tick, and has a slope in the delay.
+
+    robot, motors, joints = read_identified("go2_motors.json", ff.load("go2"))
+    sim = ff.Simulation(robot, motors.of(controller), joints=joints)
+
+Torque-speed limits act in every step and are in ``sim.joints``. The continuous torque is a matter of heat: losses in
+the windings go with the square of the torque, so that ``overheating`` compares the root mean square over a run with it
+(Yan et al. 2021 rate XiLing's motors by a continuous and a peak torque).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall._io.file_format import check_version
+from footfall._io.json_file import read_json
+from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
+from footfall.errors import SPOILED, InputError
+from footfall.robot.model.description import Robot
+from footfall.sim.joints import JointModel
+from nptrace._types import Given, Json, PyTree
+
+_FIELDS = ("position", "velocity", "kp", "kd", "torque")
+FORMAT = 1  # of the file of identified motors
+_NO_MOTORS = "'{}' holds no motors: footfall identify motors writes such a file"
+MOST_DELAY = 0.1  # [s]; more is no delay of a motor
+
+
+@dataclass(frozen=True, eq=False)
+class MotorModel:
+    """Bias [rad], gain and delay [s] of every joint; one number stands for all."""
+
+    bias: Float[ndarray, "nj"] | float = 0.0
+    gain: Float[ndarray, "nj"] | float = 1.0
+    delay: Float[ndarray, "nj"] | float = 0.0
+
+    def __post_init__(self) -> None:
+        limits = {"bias": (-np.pi, np.pi), "gain": (0.0, 10.0), "delay": (0.0, MOST_DELAY)}
+        for key, (low, high) in limits.items():
+            try:
+                value = np.array(getattr(self, key), dtype=float)
+            except (TypeError, ValueError):
+                raise InputError(f"{key} of a motor model must be numbers, got {getattr(self, key)!r}") from None
+            if value.ndim > 1 or not ((value >= low) & (value <= high)).all():
+                raise InputError(
+                    f"{key} of a motor model must lie between {low:.3g} and {high:.3g}, one for all joints or one each:"
+                    f" got {value.tolist()}"
+                )
+            object.__setattr__(self, key, value)
+
+    def act(self, line: Sequence[Float[ndarray, "5 nj"]], rate: float) -> JointCommand:
+        """What the motors carry out, of this tick's command and those before it, newest first."""
+        late = self.delay * rate + np.zeros(line[0].shape[1])
+        mixed = sum(np.maximum(1.0 - np.abs(late - k), 0.0) * each for k, each in enumerate(line))
+        return self.carried_out(JointCommand(**{key: mixed[k] for k, key in enumerate(_FIELDS)}))
+
+    def carried_out(self, command: JointCommand) -> JointCommand:
+        """A command as it acts once it has arrived."""
+        gain = self.gain
+        return JointCommand(
+            command.position + self.bias, command.velocity, gain * command.kp, gain * command.kd, gain * command.torque
+        )
+
+    def longest(self, rate: float) -> int:
+        """How many ticks before this one its command may have come from."""
+        return int(np.ceil(float(np.max(self.delay)) * rate))
+
+    def check_fits(self, robot: Robot) -> None:
+        """Refuse a robot with another number of joints."""
+        for key in ("bias", "gain", "delay"):
+            if np.shape(getattr(self, key)) not in ((), (robot.nj,)):
+                raise InputError(
+                    f"{key} of the motors of robot '{robot.name}' must be one number or {robot.nj} of them"
+                )
+
+    def of(self, controller: Controller) -> ThroughMotors:
+        """The controller as these motors carry it out."""
+        return ThroughMotors(controller, self)
+
+    @staticmethod
+    def read(path: str | Path) -> MotorModel:
+        """From the file that ``footfall identify motors`` writes."""
+        content = read_motors_file(path)
+        try:
+            table = content["motors"]
+            return MotorModel(**{f.name: table[f.name] for f in fields(MotorModel)})
+        except SPOILED:
+            raise InputError(_NO_MOTORS.format(path)) from None
+
+    def to_json(self) -> Mapping[str, Json]:
+        return {f.name: np.asarray(getattr(self, f.name)).tolist() for f in fields(self)}
+
+
+def read_motors_file(path: str | Path) -> dict[str, Given]:
+    """All that ``footfall identify motors`` wrote into a file, its version checked."""
+    content = read_json(path, "the motors", _NO_MOTORS.format(path))
+    if not isinstance(content, dict) or "motors" not in content:
+        raise InputError(_NO_MOTORS.format(path))
+    check_version(path, content.get("format"), FORMAT)
+    return content
+
+
+def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
+    """A command as the rows that ``MotorModel.act`` takes."""
+    return np.stack([getattr(command, key) for key in _FIELDS])
+
+
+@dataclass(frozen=True, eq=False)
+class ThroughMotors(ControllerWrapper):
+    """A controller behind motors; plain NumPy, compiled with the physics if the controller is."""
+
+    inner: Controller
+    motors: MotorModel
+    reach: float = 0.0  # [s] that are kept at least, for delays that are found later
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.motors, MotorModel):
+            raise InputError(f"motors must be a MotorModel, got {type(self.motors).__name__}")
+
+    def start(self, robot: Robot) -> dict[str, PyTree]:
+        self.motors.check_fits(robot)
+        kept = max(int(np.ceil(self.reach * self.rate)), self.motors.longest(self.rate))
+        past = np.zeros((kept, len(_FIELDS), robot.nj))
+        return {"inner": self.inner.start(robot), "past": past, "begun": 0.0}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
+        asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
+        now = stacked(asked.spread(robot.nj))
+        past = memory["past"]
+        line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]  # before: the same
+        kept = np.stack(line[: len(past)]) if len(past) else past
+        return self.motors.act(line, self.rate), {"inner": inner, "past": kept, "begun": 1.0}
+
+
+# -- motors that were identified ---------------------------------------------------------------------------------------
+OF_ROBOT = ("armature", "damping", "dry_friction")
+OF_MOTORS = ("bias", "gain", "delay")
+COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)  # of a table of one row a joint
+
+
+def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
+    """(robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
+    content = read_motors_file(path)
+    try:
+        whose, joints, table = content["robot"], tuple(content["joints"]), np.array(content["table"], dtype=float)
+    except SPOILED:
+        raise InputError(f"'{path}' holds no motors of a robot: footfall identify motors writes such a file") from None
+    if whose != robot.name:
+        raise InputError(f"the motors of '{path}' are those of robot '{whose}', not of '{robot.name}'")
+    if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
+        raise InputError(f"the motors of '{path}' are of other joints than those of robot '{robot.name}'")
+    return applied(robot, joints, table)
+
+
+def applied(robot: Robot, joints: tuple[str, ...], table: ndarray) -> tuple[Robot, MotorModel, JointModel]:
+    """A table of parameters as robot, motors and joint effects."""
+    own = {f"{name}.{key}": float(table[j, k]) for k, key in enumerate(OF_ROBOT) for j, name in enumerate(joints)}
+    return robot.replace(own), motors_of(table), JointModel(static_ratio=table[:, len(OF_ROBOT)])
+
+
+def motors_of(table: ndarray) -> MotorModel:
+    """The motors of a table."""
+    return MotorModel(*(table[:, COLUMNS.index(key)] for key in OF_MOTORS))
+
+
+# -- heat --------------------------------------------------------------------------------------------------------------
+def overheating(robot: Robot, mean_square: Float[ndarray, "nj"]) -> str | None:
+    """A sentence about the motors whose root-mean-square torque is more than they can give for ever, if there are."""
+    rms = dict(zip(robot.joint_names, np.sqrt(mean_square)))
+    hot = [a for a in robot.actuators if rms[a.joint] > a.continuous_torque]
+    if not hot:
+        return None
+    worst = max(hot, key=lambda a: rms[a.joint] / a.continuous_torque)
+    others = f" (and {len(hot) - 1} more)" if len(hot) > 1 else ""
+    return (
+        f"the motor at '{worst.joint}'{others} gave {rms[worst.joint]:.3g} N m (root mean square over the run), more"
+        f" than its {worst.continuous_torque:.3g} N m continuous"
+    )

@@ -1,0 +1,270 @@
+"""From rows of a run to its recording: in memory, or in a file that grows with the run while memory does not."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.adapters import unadapted
+from footfall.contact.model import contact_settings
+from footfall.dynamics.energy import kinetic_energy, potential_energy
+from footfall.errors import FootfallError, InputError
+from footfall.recording.object_form import object_forms
+from footfall.recording.recording import Recording, versions
+from footfall.recording.recording_writer import Event, RecordingWriter
+from footfall.recording.stored_columns import StoredColumns
+from footfall.recording.tables import TABLES
+from footfall.robot.model.description import Robot
+from footfall.sim.joints import ROTOR
+from footfall.sim.motors import overheating
+from footfall.sim.rollouts import Rows
+from footfall.sim.self_collision import Watcher
+from footfall.sim.stopping import Stop
+from footfall.sim.tick import RunState, SimulationModel
+from footfall.sim.world import World
+from nptrace._types import Given
+
+
+class Recorder:
+    """Collects the rows of a run from a state on: ``Simulation.recorder`` makes one.
+
+    watch: for links that meet. every: ticks between rows. on_rows: called with the columns of new rows; they are then
+    kept only for a file.
+    """
+
+    def __init__(
+        self,
+        model: SimulationModel,
+        state: RunState,
+        energies: Energies,
+        meta: Mapping[str, Given],
+        path: str | Path | None = None,
+        *,
+        watch: Watcher | None = None,
+        every: int = 1,
+        on_rows: Callable[[dict[str, ndarray]], None] | None = None,
+    ) -> None:
+        self.model, self.robot, self.energies, self.watch = model, model.world.robot, energies, watch
+        self.every, self.on_rows = every, on_rows
+        self.time = float(state.tick) * model.period  # up to which there are rows [s]
+        self.meta = {**_meta(model), **meta, "start_time": self.time, "fell": False, "diverged": False}
+        self.meta["versions"] = dict(versions())
+        self.blocks: list[dict[str, ndarray]] = []
+        self.rows = 0  # so far
+        self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
+        self.events: list[Event] = []
+        if path is not None and Path(path).suffix in TABLES:
+            raise InputError(f"a run is written as it goes to an .mcap file: run it, then rec.save({str(path)!r})")
+        self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
+        self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
+        self._new_events: list[Event] = []
+        self._work_before = state.work
+        self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
+        if set(state.contact) - set(ROTOR):
+            self.meta["contact_misses"] = 0
+        self._met, self._squares = False, np.zeros(self.robot.nj)
+        self._logs = [(log, len(log)) for log in model.acting.logs]
+
+    def add(self, rows: Rows, stop: Stop | None, time: float) -> None:
+        """Keep rows up to a time, what the controller has logged since, and say in an event why the run stopped."""
+        self.time = time
+        self._listen(np.inf if stop is None else stop.time)
+        if stop is not None:
+            self._new_events.append(Event(stop.time, stop.kind, stop.message))
+            self.events.append(self._new_events[-1])
+            self.meta.update(
+                stopped=stop.message, stop_time=stop.time, fell=stop.kind == "fell", diverged=stop.kind == "diverged"
+            )
+            if self.writer is not None:
+                self.writer.meta.update(self.meta)
+        if not len(rows):
+            if self.writer is not None and self._new_events:
+                self.writer.append({}, self._new_events)
+                self._new_events = []
+            return
+        columns = self._columns(rows)
+        self._report_misses(columns)
+        self._report_meetings(columns)
+        self._squares, self.rows = self._squares + np.sum(rows.state.motor**2, axis=0), self.rows + len(rows)
+        if self.on_rows is not None:
+            self.on_rows(columns)
+        elif self.stored:
+            self.blocks = [columns]
+        else:
+            self.blocks.append(columns)
+        if self.writer is not None:
+            self.writer.append(columns, self._new_events)
+        self._new_events = []
+
+    def never_stood(self, stop: Stop) -> None:
+        """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
+        self.say(Event(stop.time, stop.kind, stop.message))
+        self.meta["fell"] = True
+        if self.writer is not None:
+            self.writer.meta.update(self.meta)
+            self.writer.append({}, self._new_events)
+            self._new_events = []
+
+    def say(self, event: Event) -> None:
+        """Keep an event; it is written with the next rows."""
+        self._new_events.append(event)
+        self.events.append(event)
+
+    def _listen(self, until: float) -> None:
+        """New entries (time, words) of a controller's ``log`` become events; what is past a stop did not happen."""
+        for k, (log, heard) in enumerate(self._logs):
+            for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties it
+                if time <= until:
+                    self.say(Event(float(time), "controller", str(words)))
+            self._logs[k] = (log, len(log))
+
+    def _report_meetings(self, columns: dict[str, ndarray]) -> None:
+        """Say in an event when links of the robot begin to overlap."""
+        watch = self.watch
+        if watch is None:
+            return
+        near = columns["self_distance"] <= 0.0
+        for row in np.flatnonzero(near & ~np.append(self._met, near[:-1])):
+            met = f"{watch.words(columns['q'][row])} met"
+            self.say(Event(float(columns["time"][row]), "self_collision", met))
+        self._met = bool(near[-1])
+
+    def _report_heat(self) -> None:
+        """Say in an event which motor gave more than it can for ever."""
+        if self.rows and (hot := overheating(self.robot, self._squares / self.rows)) is not None:
+            self.say(Event(self.time, "warning", hot))
+            if self.writer is not None:
+                self.writer.append({}, self._new_events)
+
+    def _report_misses(self, columns: dict[str, ndarray]) -> None:
+        """Say in an event when a contact model first fell short of what it promises, and in the end how often."""
+        if "contact_misses" not in columns or columns["contact_misses"][-1] <= self._misses:
+            return
+        if self.meta["contact_misses"] == 0:
+            row = int(np.flatnonzero(columns["contact_misses"] > self._misses)[0])
+            self._new_events.append(Event(float(columns["time"][row]), "warning", self.model.world.contact.missed))
+            self.events.append(self._new_events[-1])
+        self.meta["contact_misses"] += int(columns["contact_misses"][-1] - self._misses)
+        self._misses = columns["contact_misses"][-1]
+        if self.writer is not None:
+            self.writer.meta.update(self.meta)
+
+    def _columns(self, rows: Rows) -> dict[str, ndarray]:
+        feet, state = self.robot.nf, rows.state
+        kinetic, potential = self.energies(state.q, state.v)
+        columns = {
+            **columns_of(rows, feet, self._work_before),
+            "kinetic": kinetic,
+            "potential": potential,
+        }
+        if state.contact:
+            columns |= self.model.world.contact.columns(state.contact, feet)
+            columns |= {key: state.contact[key] for key in ROTOR if key in state.contact}
+        if self.watch is not None:
+            columns["self_distance"] = self.watch.nearest(state.q)[0]
+        spheres = len(self.model.world.spheres)
+        if spheres > feet:
+            columns["body_force"] = state.forces[:, feet:spheres].sum(axis=1)
+        if self.model.world.objects:
+            columns |= {"object_pose": state.objects[:, :, :7], "object_velocity": state.objects[:, :, 7:]}
+        return columns
+
+    def finish(self) -> Recording:
+        self._report_heat()
+        if self.writer is not None:
+            self.writer.close()
+        columns: MutableMapping[str, ndarray]
+        if self.stored and self.writer is not None and self.writer.rows:
+            columns, self.blocks = StoredColumns(self.writer), []
+        elif self.blocks:
+            columns = {key: np.concatenate([block[key] for block in self.blocks]) for key in self.blocks[0]}
+        else:
+            columns = {"time": np.zeros(0), "q": np.zeros((0, self.robot.nq)), "v": np.zeros((0, self.robot.nv))}
+        return Recording(self.robot, columns, self.events, {**self.meta, "wall_seconds": self.wall_seconds})
+
+    def interrupted(self, error: BaseException) -> None:
+        """Close the file so that what was recorded can be read; the error goes on its way."""
+        if self.writer is not None:
+            self.writer.meta["interrupted"] = f"{type(error).__name__}: {error}".strip(": ")
+            with contextlib.suppress(FootfallError, OSError):
+                self.writer.close()
+
+
+def columns_of(rows: Rows, feet: int, work_before: ndarray | float = 0.0) -> dict[str, ndarray]:
+    """What every recording keeps of rows; work is counted from ``work_before`` on."""
+    state, work = rows.state, rows.state.work - work_before
+    return {
+        "time": rows.time,
+        "q": state.q,
+        "v": state.v,
+        "command_position": rows.command.position,
+        "command_torque": rows.command.torque,
+        "torque": state.motor,
+        "force": state.forces[:, :feet],
+        "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
+        "work": work[:, 0],
+        "friction_work": work[:, 1],
+        "contact_work": work[:, 2],
+        "push_work": work[:, 3],
+        "spent": work[:, 4],
+    }
+
+
+class Energies:
+    """(kinetic, potential) energy [J] of rows of a run, compiled; ``free`` parameters of the robot are inputs."""
+
+    def __init__(self, world: World, free: Sequence[str] = ()) -> None:
+        self.free, robot = tuple(free), _without_unused_springs(world)
+        self.function = compiling.compile(energies, robot, target="batch", gravity=world.gravity, free=self.free)
+        self._take(robot)
+
+    def like(self, world: World) -> Energies:
+        """The same machine code with the numbers of another robot."""
+        other = copy.copy(self)
+        other._take(_without_unused_springs(world))
+        return other
+
+    def _take(self, robot: Robot) -> None:
+        self.values = {path: np.asarray(robot.parameter(path)) for path in self.free}
+
+    def __call__(self, q: Float[ndarray, "N nq"], v: Float[ndarray, "N nv"]) -> tuple[ndarray, ndarray]:
+        values = {path: np.broadcast_to(x, (len(q), *x.shape)) for path, x in self.values.items()}
+        return self.function(q, v, values) if self.free else self.function(q, v)
+
+
+def energies(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], gravity: tuple[float, float, float]
+) -> tuple[float, float]:
+    """(kinetic, potential) energy [J]."""
+    return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
+
+
+def _meta(model: SimulationModel) -> dict[str, Given]:
+    world, law = model.world, unadapted(model.world.contact)
+    return {
+        **({"objects": object_forms(world.objects)} if world.objects else {}),
+        "robot": world.robot.name,
+        "rate": 1.0 / model.period,
+        "contact": type(law).__name__,
+        "contact_settings": contact_settings(law),
+        "ground": type(unadapted(world.ground)).__name__,
+        "ground_form": world.ground.to_json(),
+        "dt": model.dt,
+        "integrator": model.integrator,
+        "gravity": list(world.gravity),
+        "stick_rate": float(world.joints.reversal(model.integrator == "linearly_implicit")),
+    }
+
+
+def _without_unused_springs(world: World) -> Robot:
+    """The robot without springs that a run leaves out of account."""
+    if world.joints.springs:
+        return world.robot
+    return world.robot.replace({f"{joint.name}.stiffness": 0.0 for joint in world.robot.joints if joint.stiffness})

@@ -1,0 +1,227 @@
+"""The options of one run, each declared once.
+
+A field of ``RunOptions`` is an option of ``footfall simulate`` (with ``compare=True`` of ``compare`` as well), a
+key of run files, a parameter of sweeps, and with ``page=`` a menu of the web page. ``runfile.plan`` carries it out.
+Nothing heavy is imported here: ``--help`` is made from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from footfall.errors import InputError, finite
+
+
+def _robots() -> Iterable[str]:
+    from footfall.robot import library
+
+    return library.names()
+
+
+def _gaits() -> Iterable[str]:
+    from footfall.gait.pattern import names
+
+    return names()
+
+
+def _controllers() -> Iterable[str]:
+    from footfall.control.named import NAMES
+
+    return NAMES
+
+
+def _oscillators() -> Iterable[str]:
+    from footfall.gait.oscillators.networks import NAMES
+
+    return NAMES
+
+
+def _plans() -> Iterable[str]:
+    from footfall.gait.named_plans import PLANS
+
+    return PLANS
+
+
+def _contacts() -> Iterable[str]:
+    from footfall.contact.model import MODELS
+
+    return MODELS
+
+
+def _grounds() -> Iterable[str]:
+    from footfall.contact.terrain import EXAMPLES
+
+    return EXAMPLES
+
+
+def _option(
+    default: Any,
+    text: str,
+    *,
+    unit: str = "",
+    choices: Callable[[], Iterable[str]] | None = None,
+    page: str | None = None,
+    compare: bool = False,
+    path: bool = False,
+    positive: bool = False,
+    most: float | None = None,
+) -> Any:
+    """Return a field of ``RunOptions``.
+
+    Args:
+        default: its value unless given; None: left to the robot, the gait or the controller.
+        text: its help on the command line.
+        unit: of a number, for tables of sweeps.
+        choices: what the shell completes and the page offers; the option may take other values as well.
+        page: the page's first choice; None: not on the page.
+        compare: whether it is an option of ``footfall compare``, too.
+        path: whether it names a file, relative to that of the run or the study.
+        positive: whether it must be above zero.
+        most: its largest magnitude; more is a mistake, whose numbers would lose all digits.
+    """
+    return field(
+        default=default,
+        metadata={
+            "help": text, "unit": unit, "choices": choices, "page": page,
+            "compare": compare, "path": path, "positive": positive, "most": most,
+        },
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """One run, by the options of the command line."""
+
+    robot: str = field(metadata={"choices": _robots, "page": "mini_cheetah"})
+    _: KW_ONLY
+    gait: str | None = _option(
+        None, "trot, walk, pace, bound, ... (trot unless given).", choices=_gaits, page="trot", compare=True
+    )
+    constants: str | None = _option(
+        None,
+        "Set of known-good gait constants; A to E for mini_cheetah's trot; A, with stance contact C.",
+        compare=True,
+    )
+    speed: float | None = _option(
+        None, "Forward speed asked for [m/s]; sets the stride.", unit="m/s", most=100.0, compare=True
+    )
+    sideways: float = _option(0.0, "Speed to the left [m/s].", unit="m/s", most=100.0, compare=True)
+    turn: float = _option(0.0, "Turn rate to the left [rad/s].", unit="rad/s", most=100.0, compare=True)
+    schedule: str | None = _option(
+        None, "Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s].", compare=True
+    )
+    push: str | None = _option(
+        None, "'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;", compare=True
+    )
+    controller: str = _option(
+        "pd",
+        "hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr, plan,"
+        " wheels, or a policy's file (.npz, .onnx).",
+        choices=_controllers,
+        page="whole_body",
+        compare=True,
+    )
+    oscillator: str | None = _option(
+        None,
+        "What paces a gait of pd, gravity, computed_torque, impedance, screw: kuramoto (default), hopf, rulkov.",
+        choices=_oscillators,
+        page="kuramoto",
+    )
+    touchdown: bool = _option(False, "A foot that lands early begins its stance at once.")
+    reflexes: str | None = _option(None, "all, none or names (slip,stumble): pd has none unless given, mpc all.")
+    then: str | None = _option(None, "Another gait to change to while walking, and when: trot:4 (seconds).")
+    inverse: str | None = _option(None, "Kinematics of pd and plan: closed (default), fabrik or resolved_rate.")
+    plan: str | None = _option(
+        None,
+        "Of --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'.",
+        choices=_plans,
+        page="walk",
+    )
+    nmpc_contact: str | None = _option(
+        None, "Of --controller nmpc: scheduled by the gait (default), or implicit: found."
+    )
+    kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
+    kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)
+    contact: str = _option(
+        "compliant", "Contact model; compliant unless given.", choices=_contacts, page="compliant", compare=True
+    )
+    ground: str = _option(
+        "plane",
+        "plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), FILE.png:H:L, a"
+        " heightfield L metres long with white at H, or FILE.npy:L, one of heights; plane unless given.",
+        choices=_grounds,
+        page="plane",
+        compare=True,
+    )
+    friction: float = _option(0.8, "Of the ground; 0.8 unless given.", most=100.0, compare=True)
+    objects: str | None = _option(
+        None, "Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;"
+    )
+    drop: float = _option(0.0, "Height of the feet at the start [m].", unit="m", most=1000.0, compare=True)
+    duration: float = _option(10.0, "Simulated time [s]; 10 unless given.", unit="s", positive=True, compare=True)
+    dt: float = _option(1e-3, "Physics step [s]; 1e-3 unless given.", unit="s", positive=True, compare=True)
+    integrator: str = _option(
+        "linearly_implicit", "linearly_implicit (default), semi_implicit_euler, heun or rk4.", compare=True
+    )
+    seed: int = _option(0, "Seed of whatever is random; 0 unless given.", compare=True)
+    estimate: bool = _option(False, "The controller sees an estimate from noisy sensors instead of the truth.")
+    motors: str | None = _option(None, "Motors and joints as 'footfall identify motors' found them (.json).", path=True)
+    out: str | None = _option(None, "Recording to write (.mcap).", path=True, compare=True)
+
+    def __post_init__(self) -> None:
+        for key, option in OPTIONS.items():
+            object.__setattr__(self, key, _checked(key, str(option.type), getattr(self, key)))
+        for key, option in OPTIONS.items():
+            if option.metadata.get("positive") and not getattr(self, key) > 0:
+                raise InputError(f"{key} must be positive, got {getattr(self, key)}")
+        for key, option in OPTIONS.items():
+            most = option.metadata.get("most")
+            if most is not None and abs(getattr(self, key) or 0.0) > most:
+                raise InputError(f"{key} must be at most {most:g}, got {getattr(self, key):g}")
+        if self.seed < 0:
+            raise InputError(f"seed must not be negative, got {self.seed}")
+        if self.out is not None and Path(self.out).suffix != ".mcap":
+            raise InputError(f"a recording is an .mcap file, got {self.out!r}; footfall convert makes tables of one")
+
+
+OPTIONS = {option.name: option for option in dataclasses.fields(RunOptions)}
+KEYS = tuple(OPTIONS)
+
+
+def keys_with(mark: str) -> tuple[str, ...]:
+    """Return the options whose metadata has a mark: "compare", "path", "unit"."""
+    return tuple(key for key, option in OPTIONS.items() if option.metadata.get(mark))
+
+
+def page_choices() -> dict[str, tuple[str, ...]]:
+    """Return what the page's menus offer, by option."""
+    return {key: tuple(OPTIONS[key].metadata["choices"]()) for key in keys_with("page")}
+
+
+def page_options(**chosen: str) -> RunOptions:
+    """Return a run with the page's first choices, except for those given."""
+    return RunOptions(**{key: OPTIONS[key].metadata["page"] for key in keys_with("page")} | chosen)
+
+
+def _checked(name: str, kind: str, value: object) -> Any:
+    """Return a value of the option's type: whole numbers pass for decimal ones, nothing else for anything else."""
+    if value is None and "None" in kind:
+        return None
+    wanted = kind.partition(" |")[0]
+    if wanted == "float" and isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value):
+        return float(value)
+    if wanted == "int" and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if wanted == "str" and isinstance(value, str) and value:
+        return value
+    if wanted == "bool" and isinstance(value, bool):
+        return value
+    words = {"float": "a finite number", "int": "a whole number", "str": "a string", "bool": "true or false"}[wanted]
+    raise InputError(f"{name} must be {words}, got {value!r}")
+
+
+__all__ = ["KEYS", "OPTIONS", "RunOptions", "keys_with", "page_choices", "page_options"]

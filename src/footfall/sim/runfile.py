@@ -1,0 +1,390 @@
+"""Run files: the options of one run in TOML, and the simulation they describe.
+
+    robot = "mini_cheetah"        # or a path to a URDF or MJCF file, beside the run file
+    gait = "trot"
+    speed = 0.3
+    ground = "slope:5"
+    duration = 20.0
+    out = "uphill.mcap"
+
+Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from footfall._io.toml_file import parse_toml, read_toml_text
+from footfall.contact.heightfield import FILES as GROUND_FILES
+from footfall.contact.model import named as contact_named
+from footfall.contact.terrain import GROUNDS
+from footfall.contact.terrain import named as ground_named
+from footfall.control import named as control_named
+from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.joint.changing_pd import ChangingPD
+from footfall.control.joint.joint_pd import INVERSES, Hold, JointPD
+from footfall.control.joint.plan_follower import PlanFollower, reachable_plan
+from footfall.control.joint.wheels import Wheels
+from footfall.control.learned.policy import SUFFIXES, Policy
+from footfall.control.locomotion.reflex_pd import ReflexPD
+from footfall.control.locomotion.reflexes import Reflexes
+from footfall.control.optimal.nmpc import Nmpc
+from footfall.control.posture import with_stand
+from footfall.control.stand_gains import stand_gains
+from footfall.errors import InputError, unknown
+from footfall.gait import tuned
+from footfall.gait.named_plans import PLANS
+from footfall.gait.oscillators.networks import NAMES as NETWORKS
+from footfall.gait.pattern import Gait
+from footfall.gait.transition import Transition
+from footfall.robot import library
+from footfall.robot.model.description import Robot
+from footfall.sensing.estimation.estimated import Estimated
+from footfall.sensing.sensors import Sensors
+from footfall.sim.commanding import Schedule, unfollowed
+from footfall.sim.motors import MotorModel, read_identified
+from footfall.sim.object_words import in_words, parse_objects
+from footfall.sim.pushes import parse_pushes
+from footfall.sim.run_options import KEYS, RunOptions, keys_with
+from footfall.sim.simulation import Simulation
+from footfall.sim.standing_lqr import lqr_stand
+from footfall.sim.start import standing_start
+from nptrace._types import Given
+
+CONTROLLERS = control_named.NAMES
+_RATE = 1000.0  # [Hz], about which controllers are called
+_ACCELERATES = 1.0  # [m/s²], of controllers on command
+_WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
+_FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
+_PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A simulation ready to run, and the options that it was made from."""
+
+    options: RunOptions
+    simulation: Simulation
+    gait: Gait | None
+    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
+    ramp: float  # time of the start that means leave out [s]
+
+
+def read_run_file(path: str | Path) -> dict[str, Given]:
+    """The options in a run file; a key that is none is refused with the nearest that is."""
+    file = Path(path)
+    keys = parse_toml(read_toml_text(file, "the run file"), str(file))
+    for key in keys:
+        if key not in KEYS:
+            raise unknown(f"key of the run file {file}", key, KEYS, "choose from")
+    if "robot" not in keys:
+        raise InputError(f'the run file {file} names no robot: it needs  robot = "mini_cheetah"  or the like')
+    robot = keys["robot"]
+    if isinstance(robot, str) and robot not in library.names():
+        keys["robot"] = str(file.parent / robot)
+    keys |= resolved_paths(keys, file.parent)
+    if isinstance(keys.get("controller"), str) and is_policy(keys["controller"]):
+        keys["controller"] = str(file.parent / keys["controller"])
+    if isinstance(keys.get("schedule"), list):
+        keys["schedule"] = str(Schedule.of(keys["schedule"]))
+    if "objects" in keys:
+        keys["objects"] = in_words(keys["objects"])
+    return keys
+
+
+def resolved_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Given]:
+    """Return those options that name files, a ground's among them, with paths relative to a folder."""
+    found = {key: str(folder / options[key]) for key in keys_with("path") if isinstance(options.get(key), str)}
+    ground = options.get("ground")
+    if isinstance(ground, str) and any(suffix in ground.lower() for suffix in GROUND_FILES):
+        found["ground"] = str(folder / ground)
+    return found
+
+
+def options_of(given: Mapping[str, Given]) -> RunOptions:
+    """Options from a run file or the command line: what is None is not given."""
+    return RunOptions(**{key: value for key, value in given.items() if value is not None})
+
+
+def load_options(options: RunOptions) -> dict[str, Given]:
+    """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
+    rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
+    return {"lock_wheels": False} if rolls else {}
+
+
+def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
+    """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+    motors: MotorModel | None = None
+    joints: dict[str, Given] = {}
+    if options.motors is not None:
+        robot, motors, effects = read_identified(options.motors, robot)
+        joints = {"joints": effects}
+    robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
+    controller, gait = _controller(robot, options, constants or {})
+    speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
+    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
+        speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
+    first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
+    command: Command | Schedule = first
+    if options.schedule is not None:
+        command = _schedule(options)
+        first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
+    followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
+    start = standing_start(robot, controller, ground, first, options.drop)
+    sensors = Sensors.realistic(options.seed) if options.estimate else None
+    acting: Controller = Estimated(controller) if options.estimate else controller
+    simulation = Simulation(
+        robot,
+        acting if motors is None else motors.of(acting),
+        contact=contact_named(options.contact),
+        ground=ground,
+        dt=options.dt,
+        command=command,
+        seed=options.seed,
+        start=start,
+        integrator=options.integrator,
+        sensors=sensors,
+        pushes=parse_pushes(options.push),
+        objects=parse_objects(options.objects),
+        **joints,
+    )
+    ramp = gait.ramp if gait else 0.0
+    if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):
+        ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
+    return Planned(options, simulation, gait, followed.forward, ramp)
+
+
+def _schedule(options: RunOptions) -> Schedule:
+    """The commands in time, of which nothing else may speak."""
+    for key in ("speed", "sideways", "turn"):
+        if getattr(options, key):
+            raise InputError(f"a schedule says every speed itself: leave out {key}")
+    return Schedule.parse(options.schedule or "")
+
+
+def is_policy(controller: str) -> bool:
+    """Whether a controller is named by the file of a policy."""
+    return Path(controller).suffix in SUFFIXES
+
+
+# -- controllers -------------------------------------------------------------------------------------------------------
+Made = tuple[Controller, Gait | None]
+
+
+def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    policy = is_policy(options.controller)
+    if options.controller != control_named.PLAN:
+        refuse(options, "follows no plan", given(options, "plan"))
+    if options.controller != control_named.NMPC:
+        refuse(options, "plans no contacts of a horizon", given(options, "nmpc_contact"))
+    if not policy and options.controller not in CONTROLLERS:
+        raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
+    if not robot.floating and options.controller != "hold":
+        raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
+    return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
+
+
+def _hold(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse_motion(options, constants)
+    kp, kd = _gains(robot, options)
+    return Hold("stand" if "stand" in robot.poses else np.zeros(robot.nj), kp, kd, fitting_rate(options.dt)), None
+
+
+def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse_motion(options, constants, "kp", "kd")
+    return lqr_stand(robot, rate=fitting_rate(options.dt), dt=options.dt, friction=options.friction), None
+
+
+def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    asked = [key for key in ("sideways", "turn") if getattr(options, key)]
+    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
+    refuse_rhythm(dataclasses.replace(options, inverse=None))
+    planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
+    inverse = options.inverse or INVERSES[0]
+    kp, kd = _gains(robot, options)
+    return PlanFollower(plan=planned, kp=kp, kd=kd, rate=fitting_rate(options.dt), inverse=inverse), None
+
+
+def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
+    refuse_rhythm(options)
+    if options.controller == control_named.NMPC:
+        refuse(options, "has no reflexes", given(options, "reflexes"))
+    moving = control_named.walking(
+        options.controller,
+        options.gait or "trot",
+        options.speed or 0.0,
+        fitting_rate(options.dt),
+        robot,
+        _reflexes(options, True),
+        options.nmpc_contact,
+    )
+    moving = dataclasses.replace(moving, gait=moving.gait.replace(**constants)) if constants else moving
+    if isinstance(moving, Nmpc) and options.ground != "plane":
+        moving = moving.over(ground_named(options.ground, options.seed, options.friction))
+    return moving, moving.gait
+
+
+def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
+    refuse(options, "has its own gait", [*constants, *given(options, "reflexes")])
+    refuse_rhythm(options)
+    if not is_policy(options.controller):
+        policy = control_named.learned(robot.name, options.gait or "trot")
+        return policy, policy.gait
+    refuse(options, "has its own gait", given(options, "gait"))
+    read = Policy.load(options.controller)
+    if read.sees_ground:
+        read = read.over(ground_named(options.ground, options.seed, options.friction))
+    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    return read, read.gait if isinstance(read, Policy) else None
+
+
+def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
+    if options.sideways:
+        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+    return Wheels(kp=options.kp, kd=options.kd, rate=fitting_rate(options.dt)), None
+
+
+def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    for key in ("sideways", "turn"):
+        if getattr(options, key):
+            others = ", ".join(control_named.FOLLOWING)
+            raise InputError(
+                f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
+            )
+    control_named.check_on_a_gait(options.controller, options.gait or "trot", robot)
+    gait = _gait(robot, options, constants)
+    kp, kd = _gains(robot, options)
+    rhythm: dict[str, Given] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
+    rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    if options.reflexes is not None:
+        refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
+        return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
+    rhythm["inverse"] = options.inverse or INVERSES[0]
+    if options.then is None:
+        return wrapped(JointPD(gait=gait, kp=kp, kd=kd, rate=rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
+    change, (kp_then, kd_then) = _change(robot, options, gait)
+    paced = _PACE if gait.stride and change.second.stride else 0.0
+    inner = ChangingPD(transition=change, kp=(kp, kp_then), kd=(kd, kd_then), rate=rate, pace=paced, **rhythm)
+    return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
+
+
+def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
+    """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Given]()
+    if reflexes.speed_gait:
+        trot = tuned.for_robot(robot, "trot")
+        faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
+    paced = _PACE if gait.stride else 0.0
+    oscillator = options.oscillator or NETWORKS[0]
+    more = {"inverse": options.inverse or INVERSES[0], **faster}
+    return ReflexPD(
+        gait=gait, kp=gains[0], kd=gains[1], rate=rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **more
+    )
+
+
+def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
+    chosen = options.reflexes
+    return usual if chosen is None else chosen == "all" if chosen in ("all", "none") else chosen.split(",")
+
+
+def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
+    """The change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
+    assert options.then is not None
+    name, _, when = options.then.partition(":")
+    try:
+        begin = float(when) if when else 4.0
+    except ValueError:
+        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {options.then!r}") from None
+    later = dataclasses.replace(options, gait=name, constants=None)
+    second = _gait(robot, later, {}).replace(knees=first.knees)
+    return Transition(first, second, begin), _gains(robot, later)
+
+
+_MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
+    "hold": _hold,
+    "lqr": _lqr,
+    control_named.PLAN: _planned,
+    control_named.LEARNED: _learned,
+    control_named.WHEELS: _wheels,
+    **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
+    **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
+}
+
+
+def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Gait:
+    """Known-good constants where there are some, else ones that scale with the robot; a speed sets the stride."""
+    name = options.gait or "trot"
+    known = tuned.choices(robot, name)
+    if options.constants is not None and options.constants not in known:
+        raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
+    usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
+    gait = tuned.for_robot(robot, name, options.constants or usual).gait
+    gait = gait.replace(**constants)
+    return gait if options.speed is None else tuned.at_speed(gait, options.speed)
+
+
+def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
+    """As given, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
+    kp, kd = stand_gains(robot)
+    gait = options.gait or "trot"
+    for name in (gait, "trot", "walk"):
+        known = tuned.choices(robot, name)
+        if known:
+            setup = tuned.for_robot(robot, name, known[0])
+            kp, kd = setup.kp, setup.kd
+            break
+    else:
+        with contextlib.suppress(InputError):
+            setup = tuned.scaled(robot, gait)
+            kp, kd = setup.kp, setup.kd
+    return kp if options.kp is None else options.kp, kd if options.kd is None else options.kd
+
+
+def fitting_rate(dt: float) -> float:
+    """The rate next to 1 kHz whose period is a whole number of steps [Hz]."""
+    return 1.0 / (max(1, round(1.0 / (_RATE * dt))) * dt)
+
+
+# -- options that a controller has no use for are refused by name ------------------------------------------------------
+def given(options: RunOptions, *keys: str) -> list[str]:
+    return [key for key in keys if getattr(options, key) is not None]
+
+
+def refuse(options: RunOptions, why: str, keys: list[str]) -> None:
+    if keys:
+        raise InputError(f"controller '{options.controller}' {why}: it takes no {keys[0]}")
+
+
+def refuse_rhythm(options: RunOptions) -> None:
+    keys = given(options, "oscillator", "then", "inverse") + (["touchdown"] if options.touchdown else [])
+    refuse(options, "keeps its own time", keys)
+
+
+def refuse_motion(options: RunOptions, constants: Mapping[str, Given], *others: str) -> None:
+    keys = given(options, "gait", "constants", "speed", "reflexes", *others)
+    refuse_rhythm(options)
+    keys += [key for key in ("sideways", "turn") if getattr(options, key)] + [f"gait.{key}" for key in constants]
+    refuse(options, "stands still", keys)
+
+
+__all__ = [
+    "CONTROLLERS",
+    "GROUNDS",
+    "KEYS",
+    "Planned",
+    "RunOptions",
+    "ground_named",
+    "load_options",
+    "options_of",
+    "plan",
+    "read_run_file",
+]

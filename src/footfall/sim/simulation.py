@@ -1,0 +1,369 @@
+"""``Simulation``: a robot, a controller, a contact model and a ground, run and recorded.
+
+    sim = ff.Simulation(robot, controller=ff.control.JointPD(gait=gait, kp=40, kd=1), dt=1e-3)
+    rec = sim.run(10.0)
+
+A run stops at the tick in which a number is no longer finite, or the robot has fallen, keeps the recording so far and
+says when and why.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.adapters import unadapted
+from footfall.checks import is_number, positive_number
+from footfall.contact.bodies import body_spheres
+from footfall.contact.compliant import Compliant
+from footfall.contact.free_bodies import FreeBody
+from footfall.contact.ground import Ground, Plane
+from footfall.contact.model import ContactModel, as_contact_model, named
+from footfall.contact.points import spheres_of
+from footfall.contact.terrain import named as ground_named
+from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.posture import with_stand
+from footfall.draw.notebook import Summarised
+from footfall.errors import FootfallError, InputError
+from footfall.kinematics.closed_loops import check_closed
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
+from footfall.robot.model.parts import Foot
+from footfall.sensing.emergency_stop import EmergencyStop
+from footfall.sensing.sensors import Sensors
+from footfall.sim.arguments import (
+    FrozenAfterInit,
+    check_ground,
+    check_law,
+    check_robot,
+    check_seed,
+    check_sequence,
+    substeps,
+    vector,
+)
+from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
+from footfall.sim.commanding import Commands, command_at, warn_unfollowed
+from footfall.sim.joints import JointModel
+from footfall.sim.objects import ObjectState, check_objects, object_state, objects_and_solids
+from footfall.sim.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points
+from footfall.sim.recorder import Energies, Recorder
+from footfall.sim.rollouts import CompiledEngine, Engine, make_engine
+from footfall.sim.running import Progress, ProgressBar, Running
+from footfall.sim.self_collision import colliding_pairs, watcher
+from footfall.sim.start import check_clear, deepest, standing_controller, standing_start, start_state, wrap_with_sensors
+from footfall.sim.step import check_integrator
+from footfall.sim.stopping import Collision, Divergence, Fall, Falls, Stop, StopDetector
+from footfall.sim.tick import Inputs, SimulationModel, at_rest
+from footfall.sim.world import World
+from footfall.spatial.gravity import GRAVITY
+from nptrace._types import Given, PyTree
+
+_MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
+
+
+@dataclass(repr=False)
+class Simulation(FrozenAfterInit, Summarised):
+    """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
+
+    ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
+    controller: holds the stand unless given. dt: physics step [s]. integrator: see ``sim.step``.
+    start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
+    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets all links touch, "trunk,knees" parts
+    (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
+    second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
+    given (``sensing.sensors``). emergency_stop: a switch behind it (``sensing.emergency_stop``).
+    command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
+    self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
+    objects: free bodies beside the robot, ``FreeBox`` and ``FreeBall``; its feet, trunk and ``collisions`` touch them.
+    """
+
+    robot: Robot
+    controller: Controller | None = None
+    _: KW_ONLY
+    contact: ContactModel | str | None = None
+    ground: Ground | str | None = None
+    dt: float = 1e-3
+    integrator: str = "linearly_implicit"
+    joints: JointModel = field(default_factory=JointModel)
+    gravity: tuple[float, float, float] = GRAVITY
+    start: Given = None
+    command: Commands = field(default_factory=Command)
+    pushes: Sequence[Push] = ()
+    touching: Sequence[Foot] = ()
+    collisions: bool | str | Sequence[str] = False
+    stop_on_fall: bool = True
+    compile_controller: bool | None = None
+    record_rate: float | None = None
+    seed: int = 0
+    sensors: Sensors | None = None
+    emergency_stop: EmergencyStop | None = None
+    self_collision: str | None = None
+    objects: Sequence[FreeBody] = ()
+
+    def __post_init__(self) -> None:
+        check_robot(self.robot)
+        check_seed(self.seed)
+        if not is_number(self.dt) or not 1e-7 <= self.dt <= 0.02:
+            raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {self.dt!r}")
+        self.robot = with_stand(self.robot)
+        gravity = vector(self.gravity)
+        self.controller = self.controller or standing_controller(self.robot, self.dt, gravity)
+        rate = as_controller(self.controller).rate
+        if self.contact is None and self.integrator != "linearly_implicit":
+            law: Given = Compliant.as_printed()  # explicit steps stand no more damping
+        else:
+            law = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+        ground: Given = Plane() if self.ground is None else self.ground
+        ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
+        contact = as_contact_model(law)
+        check_law(law, self.dt)
+        check_ground(ground)
+        check_sequence("touching", self.touching, Foot)
+        if not isinstance(self.joints, JointModel):
+            raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
+        check_integrator(self.integrator, contact, self.joints)
+        check_pushes(self.pushes, self.robot)
+        self._places = places_of(self.pushes)
+        touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
+        spheres, pushed = spheres_of(self.robot, touching), pushed_points(self.robot, self._places)
+        pairs = colliding_pairs(self.robot, self.self_collision, ground)
+        objects, solids = objects_and_solids(self.robot, self.objects, self.collisions, contact, self.integrator)
+        world = World(
+            robot=self.robot,
+            ground=ground,
+            contact=contact,
+            joints=self.joints,
+            gravity=gravity,
+            spheres=spheres,
+            pushed=pushed,
+            pairs=pairs,
+            objects=objects,
+            solids=solids,
+        )
+        command_at(self.command, 0.0)
+        self.watch = watcher(self.robot, self.self_collision)
+        acting = wrap_with_sensors(self.controller, self.sensors, self.emergency_stop, world.gravity)
+        self.model = SimulationModel(world, acting, self.integrator, self.dt, substeps(rate, self.dt))
+        self._engine: Engine | None = None
+        self._energies: Energies | None = None
+        self.stopped: Stop | None = None
+        self.reset()
+
+    def _summary(self) -> tuple[str, list[tuple[str, str]]]:
+        world, stopped = self.model.world, self.stopped
+        rows = [("controller", self.model.acting.name), ("contact", type(unadapted(world.contact)).__name__)]
+        rows += [
+            ("ground", type(unadapted(world.ground)).__name__),
+            ("dt", f"{self.dt:g} s"),
+            ("at", f"{self.time:g} s"),
+        ]
+        return f"'{self.robot.name}'", rows if stopped is None else [*rows, ("stopped", stopped.message)]
+
+    def __getstate__(self) -> dict[str, PyTree]:
+        """For copies and other processes: machine code stays here, and is made again on first use."""
+        return {**self.__dict__, "_engine": None, "_energies": None}
+
+    # -- state -------------------------------------------------------------------------------------------------------
+    def reset(self) -> None:
+        """Back to the start."""
+        q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
+        check_clear(self.model.world, q)
+        check_objects(self.model.world, q)
+        check_closed(self.robot, q)
+        self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
+        self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
+        self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
+        self.stopped = None
+
+    def _standing(self) -> Given:
+        """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
+        ground, controller = self.model.world.ground, self.controller
+        if controller is None or not (self.robot.floating and self.robot.nf):
+            return None
+        level = np.allclose(ground.frame(np.zeros(3)), np.eye(3)) and abs(float(ground.distance(np.zeros(3)))) < 1e-9
+        level = level and deepest(self.model.world, start_state(self.robot, None)[0])[0] < 1e-3
+        if level and as_controller(controller).posture(self.robot) is None:
+            return None
+        return standing_start(self.robot, controller, ground, gravity=self.model.world.gravity)
+
+    @property
+    def time(self) -> float:
+        return float(self.state.tick) * self.model.period
+
+    @property
+    def command_now(self) -> Command:
+        """What is commanded at the present time."""
+        return command_at(self.command, self.time)
+
+    def inputs_at(self, tick: float) -> Inputs:
+        """The command and the pushes of a tick."""
+        period = self.model.period
+        push = mean_wrench(self.pushes, tick, period, self._places)
+        return Inputs(command_at(self.command, tick * period), push)
+
+    @property
+    def q(self) -> Float[ndarray, "nq"]:
+        return self.state.q
+
+    @property
+    def v(self) -> Float[ndarray, "nv"]:
+        return self.state.v
+
+    def object(self, name: str) -> ObjectState:
+        """Where a free body is and how it moves: ``sim.object("box").position``."""
+        return object_state(self.model.world, self.state.objects, name)
+
+    @property
+    def engine(self) -> Engine:
+        """What runs ticks: compiled on first use."""
+        if self._engine is None:
+            inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
+            self._engine = make_engine(self.model, self.state, inputs, self.compile_controller)
+        return self._engine
+
+    @property
+    def engine_so_far(self) -> Engine | None:
+        """What ran ticks before, or was given to it; None where nothing was compiled yet."""
+        return self._engine
+
+    def use(self, engine: Engine, energies: Energies | None = None) -> None:
+        """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
+        self._engine, self._energies = engine, self._energies if energies is None else energies
+
+    @property
+    def energies(self) -> Energies:
+        """Kinetic and potential energy of rows: compiled on first use."""
+        if self._energies is None:
+            self._energies = Energies(self.model.world)
+        return self._energies
+
+    @property
+    def controller_is_compiled(self) -> bool:
+        return isinstance(self.engine, CompiledEngine)
+
+    def checkpoint(self, path: str | Path) -> None:
+        """Write the present state to a file, for ``resume``."""
+        save_checkpoint(path, self.model, self.state)
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from a checkpoint of the same simulation, bit for bit."""
+        self.state = load_checkpoint(path, self.model, self.state)
+        self.stopped = None
+
+    def press_stop(self) -> None:
+        """Throw the emergency stop now; it acts from the next tick on."""
+        if self.emergency_stop is None:
+            raise InputError("this simulation has no emergency stop: Simulation(..., emergency_stop=EmergencyStop())")
+        self.state = dataclasses.replace(self.state, memory={**self.state.memory, "pressed": 1.0})
+
+    # -- running -----------------------------------------------------------------------------------------------------
+    def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
+        """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
+        are then not kept in memory: each column is read from the file when it is asked for.
+
+        ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
+        """
+        running = self.begin(duration, path)
+        try:
+            with ProgressBar(progress, running.left) as bar:
+                for count in running.pieces():
+                    bar(count)
+        except BaseException as error:
+            running.interrupted(error)
+            raise
+        return running.finish()
+
+    def begin(self, duration: float, path: str | Path | None = None) -> Running:
+        """A run of ``duration`` seconds from here that somebody else carries out: see ``Running``."""
+        positive_number(duration, "the duration of a run")
+        if self.stopped is not None:
+            raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
+        every = self.rows_every
+        ahead = np.linspace(self.time, self.time + duration, _LOOKS_AHEAD)
+        warn_unfollowed(self.model.acting, self.robot, self.command, ahead.tolist())
+        if duration / self.model.period / every > _MOST_ROWS:
+            raise InputError(
+                f"a run of {duration:g} s would record more than {_MOST_ROWS:.0e} rows: lower record_rate, or run it in"
+                " pieces"
+            )
+        ticks = max(1, round(duration / self.model.period))
+        self._refresh()  # what is wrong with the controller shows before a file is made
+        return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
+
+    def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
+        """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
+
+        Nothing is kept but the state, unless a ``recorder`` is given, which may be fed by many calls.
+        """
+        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
+            raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
+        self._refresh()
+        before = self.state.tick
+        for _ in Running(self, int(ticks), recorder).pieces():
+            pass
+        return round(float(self.state.tick) - float(before))
+
+    def _refresh(self) -> None:
+        """Compile, unless there is machine code and all that a user's part reads is still what it was."""
+        check_pushes(self.pushes, self.robot)
+        command_at(self.command, self.time)
+        if not set(places_of(self.pushes)) <= set(self._places):  # a link that was not pushed before
+            self._places = places_of(self.pushes)
+            world = dataclasses.replace(self.model.world, pushed=pushed_points(self.robot, self._places))
+            self.model, self._engine = dataclasses.replace(self.model, world=world), None
+        if self._engine is not None and self._engine.outdated:
+            self._engine = None
+        _ = self.engine
+
+    def recorder(
+        self,
+        path: str | Path | None = None,
+        every: int = 1,
+        end: float = np.inf,
+        on_rows: Callable[[dict[str, ndarray]], None] | None = None,
+    ) -> Recorder:
+        """What keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
+        meta = {"controller": self.model.acting.name, "seed": self.seed}
+        recorder = Recorder(
+            self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
+        )
+        for push in self.pushes:
+            if self.time - 1e-9 <= push.start < end:
+                recorder.say(push.event)
+        return recorder
+
+    def stop_detectors(self) -> list[StopDetector]:
+        """In order: what a later one finds ends the run earlier, or as early."""
+        detectors: list[StopDetector] = [Divergence(self.model)]
+        if self.stop_on_fall and self._falls is not None:
+            detectors.append(Fall(self._falls))
+        if self.self_collision == "stop" and self.watch is not None:
+            detectors.append(Collision(self.watch))
+        return detectors
+
+    @property
+    def lying(self) -> str | None:
+        """In words, if the robot has lain on the ground since the start and that counts as a fall."""
+        return self._falls.words if self.stop_on_fall and self._falls is not None and self._falls.lying else None
+
+    @property
+    def rows_every(self) -> int:
+        """Ticks from one recorded row to the next."""
+        if self.record_rate is None:
+            return 1
+        highest = 1.0 / self.model.period
+        if not is_number(self.record_rate) or not 0 < self.record_rate <= highest * (1 + 1e-9):
+            raise InputError(
+                f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got {self.record_rate}"
+            )
+        return max(1, round(highest / self.record_rate))
+
+
+__all__ = ["Push", "Simulation", "Stop"]

@@ -1,0 +1,228 @@
+"""One tick: the controller once, then as many physics steps as fit into its period. A rollout repeats it.
+
+A controller that can be traced is compiled into the tick; for any other the tick is cut in two, and ``physics`` alone
+is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.typing import DTypeLike
+
+import nptrace
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
+from footfall.errors import InputError
+from footfall.identity import digest_of
+from footfall.kinematics.forward import joint_rates
+from footfall.parameters import look_up, replaced
+from footfall.sim.equations_of_motion import State
+from footfall.sim.step import integrate_step, match_implicitness
+from footfall.sim.world import World
+from nptrace._types import PyTree, Scalar
+from nptrace.frontend import tree
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationModel:
+    """The constants of a tick: a world, a controller, and how to step."""
+
+    world: World
+    controller: Controller | None  # None where physics alone is wanted
+    integrator: str
+    dt: float  # [s]
+    substeps: int  # steps per tick
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "world", match_implicitness(self.integrator, self.world))
+        if self.controller is not None:
+            object.__setattr__(self, "controller", as_controller(self.controller))
+
+    @property
+    def acting(self) -> Controller:
+        """The controller of a model that has one."""
+        if self.controller is None:
+            raise InputError("this model has no controller: it is of the physics alone")
+        return self.controller
+
+    @property
+    def period(self) -> float:
+        return self.dt * self.substeps
+
+    @property
+    def physics(self) -> SimulationModel:
+        """The same without its controller: what ``physics`` needs, alike under every controller."""
+        return replace(self, controller=None)
+
+    def parameter(self, path: str) -> Scalar:
+        """One of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
+        name, _, rest = path.partition(".")
+        return look_up(self.controller, rest, name) if name == "controller" else self.world.parameter(path)
+
+    def with_parameters(self, parameters: Mapping[str, Scalar]) -> SimulationModel:
+        """An unchecked copy with the named parameters set; values may be traced."""
+        model, of_world = self, {}
+        for path, value in parameters.items():
+            self.parameter(path)  # says now if there is none
+            if path.startswith("controller."):
+                model = replace(model, controller=replaced(model.controller, path.partition(".")[2], value))
+            else:
+                of_world[path] = value
+        return replace(model, world=self.world.with_parameters(of_world))
+
+    @cached_property
+    def digest(self) -> str | None:
+        """With the robot's poses, which its own digest leaves out: controllers stand in them."""
+        own = digest_of(self)
+        return None if own is None else digest_of((own, dict(self.world.robot.poses)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
+
+    A batch leaves out what it does not need: these arrays are empty. Recorded ticks have time as their first axis.
+    """
+
+    tick: float  # how many have passed; time is a multiple of it, so that it does not drift
+    q: Float[ndarray, "nq"]
+    v: Float[ndarray, "nv"]
+    motor: Float[ndarray, "nj"]  # torque of the motors [N m]
+    forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
+    work: Float[ndarray, "5"]  # of motors, passive torques, contact and pushes since the start [J]; of the motors again
+    # without what they took when they braked
+    contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
+    memory: PyTree = ()  # of the controller
+    objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What may change from outside between ticks."""
+
+    command: Command
+    push: Float[ndarray, "wrenches"]  # wrench (n, f) on the base at its origin, world axes
+
+
+def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+    """(the state after it, the controller's command)."""
+    robot = model.world.robot
+    sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
+    answer, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
+    command = answer.spread(robot.nj)
+    next_tick = state.tick + 1.0
+    after = physics(model, state, _nan_unless_finite(command), inputs.push)
+    return replace(after, tick=next_tick, memory=memory), command
+
+
+def _nan_unless_finite(command: JointCommand) -> JointCommand:
+    """NaN for all of a command with anything in it that is not finite, so that the run stops: a motor's limit would
+    hide it."""
+    total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
+    return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
+
+
+def physics(
+    model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "wrenches"]
+) -> RunState:
+    """The physics of one tick: the command is held while the robot moves."""
+    robot = model.world.robot
+
+    def substep(_: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+        q, v, _, _, work, memory, objects = moving
+        after, acted, done = integrate_step(
+            model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
+        )
+        rates = 0.5 * (joint_rates(robot, v) + joint_rates(robot, after.v))  # as in the audit
+        spent = model.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
+        work = work + np.concatenate([done, np.stack([spent])])
+        return after.q, after.v, acted.motor, acted.forces, work, after.memory, after.objects
+
+    moving: tuple[PyTree, ...] = (
+        state.q,
+        state.v,
+        state.motor,
+        state.forces,
+        state.work,
+        state.contact,
+        state.objects,
+    )
+    moved = substep(0.0, moving) if model.substeps == 1 else nptrace.repeat(model.substeps, substep, moving)
+    q, v, motor, forces, work, contact, objects = moved
+    return RunState(
+        tick=state.tick,
+        q=q,
+        v=v,
+        motor=motor,
+        forces=forces,
+        work=work,
+        contact=contact,
+        memory=state.memory,
+        objects=objects,
+    )
+
+
+def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: PyTree = ()) -> RunState:
+    """The first state of a run: nothing has acted yet."""
+    return RunState(
+        tick=0.0,
+        q=np.array(q, dtype=float),
+        v=np.array(v, dtype=float),
+        motor=np.zeros(world.robot.nj),
+        forces=np.zeros((len(world.contacts), 3)),
+        work=np.zeros(5),
+        contact=world.start(q, v),
+        memory=memory,
+        objects=np.stack([body.start for body in world.objects]) if world.objects else (),
+    )
+
+
+# -- the tick of many robots -------------------------------------------------------------------------------------------
+def reduced(state: RunState, foot_forces: bool) -> RunState:
+    """A state without motor torques and work; without forces too, unless the controller looks at them."""
+    forces = state.forces if foot_forces else state.forces[:0]
+    return replace(state, motor=state.motor[:0], forces=forces, work=state.work[:0])
+
+
+def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
+    """One tick from a reduced state, with all that a tick knows: for meters."""
+    forces = state.forces if len(state.forces) else np.zeros((len(model.world.contacts), 3))
+    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=np.zeros(5))
+    return tick(model, full, inputs)[0]
+
+
+def batch_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
+    """One tick of the controller and the physics below it, from a reduced state to the next."""
+    return reduced(full_tick(model, state, inputs), len(state.forces) > 0)
+
+
+def recorded_tick(
+    model: SimulationModel, carried: tuple[RunState, Float[ndarray, "5"]], inputs: Inputs
+) -> tuple[tuple[RunState, Float[ndarray, "5"]], tuple[RunState, JointCommand]]:
+    """The same with the work so far [J] beside the state, and then all that a recording keeps of the tick."""
+    state, work = carried
+    forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
+    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=work)
+    after, command = tick(model, full, inputs)
+    return (reduced(after, len(state.forces) > 0), after.work), (replace(after, memory=()), command)
+
+
+def metered_tick(model: SimulationModel, metered: tuple[RunState, PyTree], inputs: Inputs) -> tuple[RunState, PyTree]:
+    """The same with the positive mechanical work of the motors so far [J] beside the state.
+
+    Motors that brake give nothing back, as in ``Recording.cost_of_transport``.
+    """
+    state, work = metered
+    after = full_tick(model, state, inputs)
+    return reduced(after, len(state.forces) > 0), work + after.work[4]
+
+
+def repeated(nest: PyTree, n: int, dtype: DTypeLike = np.float64) -> PyTree:
+    """A nest of one robot as one of n: every array with a robot axis first."""
+    leaves, rebuild = tree.flatten(nest)
+    return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

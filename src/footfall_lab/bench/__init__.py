@@ -1,0 +1,64 @@
+"""Every timing that footfall quotes, side by side with its peers in one interleaved run.
+
+    report = bench.run("step", seconds=20)
+    print(report.to_json()["ratios"])
+
+``timing`` is the method, ``subject`` what is timed, ``targets`` what must be reached; the other files are the benches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from footfall.errors import InputError, unknown
+from nptrace._types import Named
+
+if TYPE_CHECKING:
+    from footfall_lab.bench.report import BenchReport
+
+NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives")
+_MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
+SECONDS = 20.0  # of timing for one bench, unless told otherwise
+
+Progress = Callable[[str, int, int], None]
+
+
+def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, robot: str | None = None) -> BenchReport:
+    """Run one bench, or with ``all`` every one after another; ``seconds`` bounds the timing of each.
+
+    robot: of the library or a file, for the bench of steps; every other bench times the Mini Cheetah.
+    """
+    from footfall_lab.bench.report import merged
+
+    if name not in (*NAMES, "all"):
+        raise unknown("bench", name, (*NAMES, "all"))
+    if not 0.0 < seconds < float("inf"):
+        raise InputError(f"the seconds of a bench must be positive, got {seconds}")
+    said = progress or _silent
+    if robot is not None:
+        if name != "step":
+            raise InputError(f"bench {name} takes no robot of your choice: bench step does")
+        return _bench(name).measure(seconds, said, robot)
+    if name != "all":
+        return _bench(name).measure(seconds, said)
+    reports, notes = [], []
+    for each in NAMES:
+        why = _bench(each).unavailable() if each in _MAY_BE_UNAVAILABLE else None
+        if why is None:
+            reports.append(_bench(each).measure(seconds, said))
+        else:
+            notes.append(f"bench {each} was left out: {why}")
+    return merged(reports, notes)
+
+
+def _bench(name: str) -> Named:
+    return import_module(f"footfall_lab.bench.{name}")
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    pass
+
+
+__all__ = ["NAMES", "SECONDS", "run"]

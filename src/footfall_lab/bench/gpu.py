@@ -1,0 +1,183 @@
+"""``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
+
+Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping
+and CuPy. One thread per robot and four, one for each leg, are timed side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
+from footfall.control.joint.joint_pd import JointPD
+from footfall.errors import FootfallError
+from footfall.robot.library import load
+from footfall.sim.joints import JointModel
+from footfall_lab.bench import gpu_peers
+from footfall_lab.bench.report import BenchReport, this_machine
+from footfall_lab.bench.timing import Row
+from nptrace._types import Given, Json
+
+if TYPE_CHECKING:
+    from footfall.sim.gpu import GpuBatch
+
+SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
+BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads per robot
+_COMPARED = 65536  # robots
+_APART = (8192, 65536)  # numbers of robots that are also timed a little apart, where one waits for another's contact
+METHOD = (
+    "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
+    " launches by the GPU's own clock, best block size and best of one and four threads per robot; implicit contact at"
+    f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that started up to a"
+    " centimetre apart; the others run in step with each other."
+    " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or"
+    " compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."
+)
+
+
+def options(implicit: bool, dt: float = 1e-3) -> dict[str, Given]:
+    """The run that is timed: the Mini Cheetah's trot, gait and PD every step, four compliant feet on a plane."""
+    return {
+        "contact": Compliant(damping=1e4 if implicit else 10.0),
+        "integrator": "linearly_implicit" if implicit else "semi_implicit_euler",
+        "ground": Plane(0.8),
+        "joints": JointModel.ideal(),
+        "dt": dt,
+    }
+
+
+def controller(dt: float = 1e-3) -> JointPD:
+    return JointPD.tuned("mini_cheetah", "trot", rate=1.0 / dt)
+
+
+def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]:
+    """Robot-steps per second by scheme, threads per robot, block and number of robots."""
+    from footfall.sim.gpu import GpuBatch, cupy
+
+    cp = cupy()
+    robot, rows = load("mini_cheetah"), []
+    for implicit, dt in ((True, 1e-3), (False, 1e-4)):
+        for threads, block in ((t, b) for t, blocks in BLOCKS.items() for b in blocks):
+            batch = GpuBatch(robot, max(sizes), controller(dt), threads=threads, block=block, **options(implicit, dt))
+            kernel = batch.kernel
+            for n, apart in [*((n, False) for n in sizes), *((n, True) for n in _APART if n in sizes)]:
+                part = GpuBatch.__new__(GpuBatch)
+                part.__dict__.update(batch.__dict__, n=n)
+                part.state, part.inputs = batch._columns(batch.source.first)[:, :n].copy(), batch.inputs[:, :n].copy()
+                if apart:
+                    _set_apart(part)
+                part.run(20)
+                best = least_seconds(part, steps, 5)
+                rows.append(
+                    {
+                        "scheme": "implicit" if implicit else "explicit",
+                        "threads": batch.source.threads,
+                        "block": block,
+                        "robots": n,
+                        "apart": apart,
+                        "steps_per_second": n * steps / best,
+                        "ns": 1e9 * best / (n * steps),
+                        "registers": kernel.num_regs,
+                        "local_bytes": kernel.local_size_bytes,
+                        "finite": bool(cp.isfinite(part.state).all()),
+                        "height": float(part.q[:, 2].mean()),
+                    }
+                )
+    device = cp.cuda.runtime.getDeviceProperties(0)
+    return {"gpu": device["name"].decode(), "cupy": cp.__version__, "rows": rows}
+
+
+def least_seconds(batch: GpuBatch, ticks: int, launches: int) -> float:
+    """The shortest of some launches by the GPU's own clock [s]."""
+    cuda, best = batch.cupy.cuda, np.inf
+    for _ in range(launches):
+        start, stop = cuda.Event(), cuda.Event()
+        start.record()
+        batch.run(ticks)
+        stop.record()
+        stop.synchronize()
+        best = min(best, 1e-3 * cuda.get_elapsed_time(start, stop))
+    return float(best)
+
+
+def states(ticks: int, n: int = 64, threads: int = 1) -> np.ndarray:
+    """q after some ticks of robots that start a little apart, for comparison with ``ff.Batch`` in single precision."""
+    from footfall.sim.gpu import GpuBatch
+
+    batch = GpuBatch(load("mini_cheetah"), n, controller(), threads=threads, **options(True))
+    _set_apart(batch)
+    batch.run(ticks)
+    return batch.cupy.asnumpy(batch.q)
+
+
+def _set_apart(batch: GpuBatch) -> None:
+    """Robots that start up to a centimetre higher than the first, so that they step on the ground one after another."""
+    rows = batch.source.rows("q")
+    batch.state[rows.start + 2] += batch.cupy.linspace(0.0, 0.01, batch.n, dtype=np.float32)
+
+
+def unavailable() -> str | None:
+    """Why this machine cannot run the bench, if it cannot."""
+    from footfall.sim.gpu import cupy
+
+    try:
+        cupy()
+    except FootfallError as error:
+        return str(error)
+    return None
+
+
+def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
+    """The command: our rates by number of robots, and MuJoCo's on the same GPU where they are installed."""
+    why = unavailable()
+    if why is not None:
+        raise FootfallError(f"bench gpu cannot run here: {why}")
+    progress("footfall", 0, 100)
+    found = timings()
+    best: dict[tuple[str, int, bool], float] = {}
+    for row in found["rows"]:
+        key = row["scheme"], row["robots"], row["apart"]
+        best[key] = min(best.get(key, np.inf), row["ns"])
+    rows = [
+        Row(f"cuda f32 {scheme}, {n} robots{' apart' if apart else ''}", ns, "robot-step")
+        for (scheme, n, apart), ns in best.items()
+    ]
+    ours = best["implicit", _COMPARED, True]
+    progress("MuJoCo Warp and MJX", 50, 100)
+    notes = [f"{peer} is not installed: not timed" for peer, here in gpu_peers.installed().items() if not here]
+    best_warp: float | None = None
+    for row in gpu_peers.rows((_COMPARED,)):
+        name = f"{row['peer']} {row['settings']}, {row['robots']} robots"
+        if "failed" in row:
+            notes.append(f"{name} failed: {row['failed']}")
+            continue
+        ns = 1e9 / row["steps_per_second"]
+        rows.append(Row(name, ns, "robot-step"))
+        if row["peer"] == "mujoco_warp":
+            best_warp = min(ns, best_warp or ns)
+    ratios: dict[str, float | None] = {
+        "mujoco_warp_over_cuda": best_warp / ours if best_warp else None,
+        "steps_per_second": 1e9 / ours,
+    }
+    machine = {**this_machine(), "gpu": found["gpu"], "cupy": found["cupy"]}
+    return BenchReport(
+        bench="gpu", rows=rows, ratios=ratios, operations={}, method=METHOD, notes=notes, machine=machine
+    )
+
+
+def main() -> None:
+    found = timings()
+    found["one_thread_against_four"] = float(np.abs(states(100) - states(100, threads=4)).max())
+    if len(sys.argv) > 1:
+        np.savez(sys.argv[1], after_10=states(10), after_100=states(100), after_1000=states(1000))
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""``footfall bench step``: one step of a standing robot, alone and in a batch, against MuJoCo's at the same dt."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from footfall import compiling
+from footfall.control.interface import JointCommand
+from footfall.errors import FootfallError
+from footfall.robot.model.description import Robot
+from footfall.sim.equations_of_motion import State
+from footfall.sim.tick import SimulationModel, at_rest, physics
+from footfall.sim.world import World
+from footfall_lab.bench import peers, subject
+from footfall_lab.bench.report import BenchReport
+from footfall_lab.bench.starts import starts
+from footfall_lab.bench.timing import Task, interleaved, pinned
+from nptrace._types import PyTree
+from nptrace.runtime.callables import Function
+
+METHOD = (
+    "Least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, four feet on the ground,"
+    " joint PD, ideal joints. Ours: advance(steps), many steps inside one compiled call, less a call of no steps;"
+    " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
+    " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
+    " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
+    " one thread, 2 settled robots and 100 steps a call."
+)
+STARTS = (
+    " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
+    " result."
+)
+TYPES = {"f64": np.float64, "f32": np.float32}
+_ROBOTS = 64
+_STAND = "mujoco elliptic Euler"
+_ROLLOUT = "mujoco.rollout elliptic Euler"
+
+
+def measure(seconds: float, progress: Callable[[str, int, int], None], robot: str | None = None) -> BenchReport:
+    """Time everything for about ``seconds``, a third of it in fresh processes.
+
+    robot: of the library, or a file; the Mini Cheetah unless given: only its starts are timed, and only it has targets.
+    """
+    progress("compiling", 0, 100)
+    model = subject.robot(robot)
+    with pinned():
+        tasks = [
+            *_own_tasks(model),
+            peers.step_task(_STAND, "Euler", "elliptic", model),
+            peers.step_task("mujoco elliptic implicitfast", "implicitfast", "elliptic", model),
+            peers.step_task("mujoco pyramidal Euler", "Euler", "pyramidal", model),
+            peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal", model),
+            peers.rollout_task(_ROLLOUT, "Euler", "elliptic", robot=model),
+        ]
+        rows = interleaved(tasks, (0.6 if robot is None else 1.0) * seconds, progress)
+    times = {row.name: row.ns for row in rows}
+    ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
+    ratios |= batch_ratios(times, times[_ROLLOUT])
+    operations = subject.operations(model)
+    if robot is not None:
+        notes = [f"{key}: {ratio:.3g}" for key, ratio in ratios.items()]
+        return BenchReport(
+            bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD, notes=notes, robot=model.name
+        )
+    rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
+    return BenchReport(bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD + STARTS)
+
+
+def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
+    """mujoco.rollout's time over that of each kind of batch."""
+    return {
+        f"mujoco_rollout_over_batch_{kind if scheme == 'explicit' else f'{scheme}_{kind}'}": rollout
+        / times[f"batch {kind} {scheme}"]
+        for scheme in subject.SCHEMES
+        for kind in TYPES
+    }
+
+
+def _own_tasks(model: Robot) -> list[Task]:
+    state, targets = subject.standing(model)
+    tasks = []
+    for scheme, implicit in subject.SCHEMES.items():
+        one = subject.compiled_step(implicit, model)
+        _check_stands(state, one.advance(1000, state, targets), scheme)
+        tasks.append(_advancing(f"native {scheme}", one, state, targets))
+        plain = subject.compiled_step(implicit, model, vectorize=False)
+        tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
+    return [*tasks, *batch_tasks(model), _audited_task(model)]
+
+
+def batch_tasks(model: Robot | None = None) -> list[Task]:
+    """Both schemes, in double and in single precision."""
+    state, targets = subject.standing(model)
+    tasks = []
+    for scheme, implicit in subject.SCHEMES.items():
+        for kind, dtype in TYPES.items():
+            many = subject.compiled_step(implicit, model, target="batch", dtype=dtype)
+            q, v = (np.tile(x, (_ROBOTS, 1)).astype(dtype) for x in (state.q, state.v))
+            name = f"batch {kind} {scheme}"
+            tasks.append(_advancing(name, many, State(q, v), targets.astype(dtype), robots=_ROBOTS))
+    return tasks
+
+
+def _advancing(name: str, function: Function, state: PyTree, *rest: PyTree, robots: int = 1) -> Task:
+    """Steps inside one compiled call, less a call of no steps."""
+    run = functools.partial(_advance, function, state, *rest)
+    return Task(name=name, run=run, per="robot-step", items=robots, empty=functools.partial(run, 0))
+
+
+def _advance(function: Function, *arguments: PyTree) -> None:
+    *arrays, count = arguments
+    function.advance(count, *arrays)
+
+
+def _audited_task(model: Robot) -> Task:
+    """The step as ``Simulation`` runs it: the full joint model, any gains, contact forces and work kept."""
+    (state, targets), gains = subject.standing(model), subject.gains(model)
+    simulated = SimulationModel(World(robot=model), None, "linearly_implicit", subject.DT, 1)
+    start, push = at_rest(simulated.world, state.q, state.v), np.zeros(6)
+    command = JointCommand(targets, 0.0, *gains, 0.0).spread(len(targets))
+    function = compiling.compile(physics, simulated, start, command, push, verify=False)
+    name = "native implicit, all joint effects, forces and work"
+    return _advancing(name, function, start, command, push)
+
+
+def _check_stands(before: State, after: State, scheme: str) -> None:
+    if not abs(after.q[2] - before.q[2]) < 0.1 * before.q[2]:
+        raise FootfallError(
+            f"the robot of the bench does not stand with {scheme} steps: its trunk is at {after.q[2]} m"
+        )

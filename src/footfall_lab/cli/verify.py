@@ -1,0 +1,48 @@
+"""``footfall verify``: every formalism against every other and against Pinocchio and MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from footfall.cli.common import JsonOption, RobotArgument, console, examples, load_robot, note, print_json, progress
+
+NAME = "verify"
+EXAMPLES = examples(
+    "footfall verify mini_cheetah",
+    "footfall verify go2.urdf --samples 2000 --json",
+)
+
+
+def command(
+    robot: RobotArgument,
+    samples: Annotated[int, typer.Option(min=1, help="Number of random states.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
+    backend: Annotated[
+        str, typer.Option(help="How footfall's own algorithms run: numpy, batch (machine code), or auto (both).")
+    ] = "auto",
+    as_json: JsonOption = False,
+) -> None:
+    """Compare every formalism with every other and with Pinocchio and MuJoCo on random states.
+
+    A model file is also read by MuJoCo or Pinocchio themselves, and what they find in it is compared with what we do.
+    An error is max |x - y| / max |y| over the entries of a quantity. Exit status 1 when any check fails.
+    """
+    model = load_robot(robot)
+    from footfall_lab.verify.verify import verify
+
+    with progress(f"verifying {model.name}") as report_progress:
+        report = verify(model, samples, seed, backend=backend, progress=report_progress, file=model.model_file)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        out = console()
+        out.print(report.table())
+        for side, reason in report.skipped.items():
+            out.print(f"not compared with {side}: {reason}", highlight=False)
+        out.print(str(report), highlight=False)
+    if not report.passed:
+        for check in report.failures():
+            note(f"{check.quantity} fails: {check.left} against {check.right}, error {check.max_rel_error:.1e}")
+        raise typer.Exit(1)

@@ -1,0 +1,42 @@
+"""Published claims, one experiment a paper: what is printed beside what we measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from footfall.errors import unknown
+from footfall_lab.papers.claims import Claim, Outcome, Table
+
+_MODULES = {
+    "depaula2024": "footfall_lab.papers.depaula2024.experiment",
+    "adak2021": "footfall_lab.papers.adak2021.experiment",
+    "floating_base": "footfall_lab.papers.floating_base.experiment",
+    "contact_comparison": "footfall_lab.papers.contact_comparison.experiment",
+    "yan2021": "footfall_lab.papers.yan2021.experiment",
+    "dynakat": "footfall_lab.papers.dynakat.experiment",
+}
+_OTHERS = {"reality": "footfall_lab.reality.study"}  # judged by no paper, and not a part of "all"
+
+
+def names() -> tuple[str, ...]:
+    """The experiments that papers are judged by."""
+    return tuple(_MODULES)
+
+
+def others() -> tuple[str, ...]:
+    """Experiments beside those of papers."""
+    return tuple(_OTHERS)
+
+
+def run(
+    name: str, quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1
+) -> Outcome:
+    """Do an experiment. ``quick`` measures every claim with fewer variants; ``workers`` processes share the runs."""
+    known = {**_MODULES, **_OTHERS}
+    if name not in known:
+        raise unknown("experiment", name, known)
+    return import_module(known[name]).run(quick=quick, progress=progress, workers=workers)
+
+
+__all__ = ["Claim", "Outcome", "Table", "names", "others", "run"]

@@ -1,0 +1,193 @@
+"""Adak, Bahceci, Erbatur: a quadruped with spine joints, by Euler-Lagrange: its model, and Table 2.
+
+What the paper says about contact is measured in ``adak_contact``, what its survey says of spines in ``spine_claims``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from footfall.dynamics import bias_terms, mass_matrix
+from footfall.dynamics.formalisms import lagrange
+from footfall.dynamics.random_states import random_states
+from footfall.kinematics import feet_jacobian
+from footfall.robot import library
+from footfall.robot.model.description import Robot
+from footfall_lab.bench import formalisms
+from footfall_lab.bench.report import spelled
+from footfall_lab.bench.timing import Row
+from footfall_lab.papers.adak2021 import adak_contact, spine_claims
+from footfall_lab.papers.adak2021.spine_claims import Spines
+from footfall_lab.papers.claims import Claim, Outcome, Table, judge
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "adak2021"
+TITLE = "A quadruped with spine joints by Euler-Lagrange (Adak et al. 2021)"
+_ROWS = {"M": "M", "C": "C", "G": "G", "Jc": "J"}  # names in the bench
+PRINTED = {name: formalisms.TABLE2[row] for name, row in _ROWS.items()}  # (symbolic, optimised) [s]
+_WORDS = {"M": "M(q)", "C": "C(q, q')", "G": "G(q)", "Jc": "J_C(q), 24 x 20"}
+_LEGS = ("abad", "hip", "knee")
+_TARGETS = {"symbolic": "symbolic", "optimised": "native"}  # names in the bench
+_SUMMARY = (
+    "The paper derives the equations of motion of a 20-DOF robot with an active spine symbolically, in XYZ Euler"
+    " angles, and speeds their evaluation up by turning the expressions into optimised code. The same derivation, from"
+    " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are set"
+    " beside the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
+    " paper's least-squares form, the robot stands, lands and trots; explicit spring-dampers need smaller steps, the"
+    " smaller the less they sink. What its survey says of spines is asked of five kinds of them in three gaits, under"
+    " one controller of the legs: an actuated spine hops higher, and nothing else of it is found."
+)
+_NOTES = {
+    "symbolic": (
+        "Ours: the traced expressions ({operations} operations), evaluated one by one in Python, as subs() puts numbers"
+        " into stored expressions. Derivation is not counted, neither there nor here."
+    ),
+    "optimised": (
+        "Ours: the same expressions as machine code for one robot, {native} an evaluation with many states in one call"
+        " ({batch} over SIMD lanes). The paper: 3 GHz processor, matlabFunctionBlock."
+    ),
+}
+
+Progress = Callable[[str, int, int], None]
+
+
+def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
+    """All claims. ``quick``: two seconds of timing instead of ten, fewer springs beside hard contact."""
+    del workers  # one core is timed
+    robot = library.load("spined")
+    said = progress or (lambda what, done, of: None)
+    rows, operations = formalisms.table2(2.0 if quick else 10.0, said)
+    claims = [
+        *_times(rows, operations),
+        _degrees_of_freedom(robot),
+        _share_of_legs(robot),
+        _agreement(robot),
+    ]
+    contact = adak_contact.measure(robot, quick)
+    said("spines", 0, 1)
+    spines = Spines.run()
+    settings = {
+        "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
+        "coordinates": "Euler angles XYZ, position, joints; C is the vector of eq. (27)",
+        **contact.settings,
+    }
+    figures = {"table2": _figure(rows), **contact.figures, "spines": spines.figure()}
+    captions = {"table2": _CAPTION, **contact.captions, "spines": spine_claims.CAPTION}
+    tables = (_table(rows, operations), *contact.tables, spines.table())
+    claims += [*contact.claims, *spines.claims()]
+    return Outcome(
+        experiment=NAME,
+        title=TITLE,
+        summary=_SUMMARY,
+        claims=tuple(claims),
+        figures=figures,
+        captions=captions,
+        tables=tables,
+        settings=settings,
+        replays=contact.replays,
+    )
+
+
+_CAPTION = (
+    "Table 2 again: time to evaluate each matrix, as printed and here, as stored expressions and as optimised code."
+)
+
+
+def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
+    """Table 2: eight times, and what matters, how much faster optimised code is than stored expressions."""
+    claims = []
+    for name, (symbolic, optimised) in PRINTED.items():
+        words = {
+            "operations": operations[f"lagrange_{_ROWS[name]}"],
+            "native": spelled(rows[f"lagrange {_ROWS[name]} native"].ns),
+            "batch": spelled(rows[f"lagrange {_ROWS[name]} batch"].ns),
+        }
+        ours = {kind: 1e-9 * rows[f"lagrange {_ROWS[name]} {target}"].ns for kind, target in _TARGETS.items()}
+        for kind, seconds in ours.items():
+            claims.append(judge(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
+        note = (
+            f"{symbolic:g} s over {optimised:g} s in the paper, {spelled(1e9 * ours['symbolic'])} over"
+            f" {spelled(1e9 * ours['optimised'])} here. Both of ours start from the same shared expressions;"
+            " machine code gains more over Python, operation by operation, than MATLAB's function blocks over subs()."
+        )
+        claims.append(judge(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
+    return claims
+
+
+def _degrees_of_freedom(robot: Robot) -> Claim:
+    note = "6 of the floating base, a pitch and a roll joint of the spine, 3 joints in each of 4 legs."
+    return judge(NAME, "dof_20", float(robot.nv), note)
+
+
+def _share_of_legs(robot: Robot) -> Claim:
+    """Of the chosen masses: the paper prints the share and no mass."""
+    legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
+    share = legs / robot.mass
+    return judge(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
+
+
+def _agreement(robot: Robot) -> Claim:
+    """Our own question: whether the derivation is right, by algorithms that share nothing with it."""
+    states, worst = random_states(robot, 5, seed=3), 0.0
+    for q, v in zip(states.q, states.v):
+        pairs = (
+            (lagrange.mass_matrix(robot, q), mass_matrix(robot, q)),
+            (lagrange.bias_terms(robot, q, v), bias_terms(robot, q, v)),
+            (lagrange.feet_jacobian(robot, q), feet_jacobian(robot, q)),
+        )
+        worst = max(worst, *(float(np.abs(ours - other).max() / np.abs(other).max()) for ours, other in pairs))
+    note = (
+        "Relative difference of M, C + G and J_C from the recursive algorithms, mapped to body velocities. Eq. (27)"
+        " with the correction by E_t alone, as the text below it has it, would count ω x I ω twice: here C is derived"
+        " in Euler coordinates and then mapped, with the rate of the map."
+    )
+    return judge(NAME, "lagrange_agrees_with_recursive", worst, note)
+
+
+def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:
+    header = ("matrix", "symbolic, printed", "ours", "optimised, printed", "ours", "ours, batch", "operations")
+    cells = []
+    for name, (symbolic, optimised) in PRINTED.items():
+        own = {
+            target: spelled(rows[f"lagrange {_ROWS[name]} {target}"].ns) for target in ("symbolic", "native", "batch")
+        }
+        count = f"{operations[f'lagrange_{_ROWS[name]}']}"
+        cells.append(
+            (
+                _WORDS[name],
+                spelled(1e9 * symbolic),
+                own["symbolic"],
+                spelled(1e9 * optimised),
+                own["native"],
+                own["batch"],
+                count,
+            )
+        )
+    return Table("Computation times of the robot's matrices (Table 2)", header, tuple(cells))
+
+
+def _figure(rows: dict[str, Row]) -> Figure:
+    """Times on a logarithmic axis: printed and ours, four bars a matrix."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    at, width = np.arange(len(PRINTED)), 0.2
+    series = [
+        ("symbolic, printed", [p[0] for p in PRINTED.values()], "#9aa7b8"),
+        ("symbolic, ours", [1e-9 * rows[f"lagrange {k} symbolic"].ns for k in _ROWS.values()], "#2f6fab"),
+        ("optimised, printed", [p[1] for p in PRINTED.values()], "#d9b48f"),
+        ("optimised, ours", [1e-9 * rows[f"lagrange {k} native"].ns for k in _ROWS.values()], "#c4622d"),
+    ]
+    for k, (label, values, color) in enumerate(series):
+        axes.bar(at + (k - 1.5) * width, values, width, label=label, color=color)
+    axes.set_yscale("log")
+    axes.set_xticks(at, [word.partition(",")[0] if "," in word and "J" in word else word for word in _WORDS.values()])
+    axes.set_ylabel("time of one evaluation [s]")
+    axes.legend(fontsize="small", ncols=2)
+    return figure

@@ -1,0 +1,220 @@
+"""What the survey of Adak et al. 2021 says that spines are good for, judged by runs of ``spine_study``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from footfall_lab.papers.adak2021 import spine_study
+from footfall_lab.papers.adak2021.spine_study import SpineCase
+from footfall_lab.papers.claims import Claim, Table, judge
+from footfall_lab.papers.registered import setup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "adak2021"
+RIGID = SpineCase("rigid", swing=0.0)
+ARTICULATED = ("passive", "lockable", "actuated", "series_elastic")
+Run = tuple[str, float]  # gait, commanded speed [m/s]
+BOUND: tuple[Run, ...] = (("bound", 1.0), ("bound", 2.0))
+GALLOP: tuple[Run, ...] = (("rotary_gallop", 1.5), ("rotary_gallop", 2.0))
+FAST: tuple[Run, ...] = (("rotary_gallop", 2.0), ("rotary_gallop", 2.5))
+TROT: tuple[Run, ...] = (("trot", 0.5), ("trot", 1.0))
+
+
+def cases() -> list[SpineCase]:
+    """Every spine that is registered."""
+    fixed = setup(NAME)
+    springs, phases, swing = fixed["spine_stiffness"], fixed["spine_phases"], fixed["spine_swing"]
+    found = [RIGID]
+    found += [SpineCase(kind, k, swing=0.0) for kind in ("passive", "lockable") for k in springs]
+    found += [SpineCase("actuated", phase=phase, swing=swing) for phase in phases]
+    return found + [SpineCase("series_elastic", k, phase, swing) for k in springs for phase in phases]
+
+
+@dataclass
+class Spines:
+    """All runs, and what is asked of them."""
+
+    found: dict[tuple[SpineCase, str, float, float], dict[str, float]]
+
+    @staticmethod
+    def run() -> Spines:
+        speeds = {gait: tuple(values) for gait, values in setup(NAME)["spine_speeds"].items()}
+        return Spines(spine_study.measured(cases(), speeds, (setup(NAME)["friction"],)))
+
+    def rows(self, case: SpineCase, runs: Sequence[Run]) -> list[dict[str, float]]:
+        return [self.found[case, gait, speed, setup(NAME)["friction"]] for gait, speed in runs]
+
+    def mean(self, case: SpineCase, key: str, runs: Sequence[Run]) -> float:
+        """Over all of the runs; not a number if the robot falls in one of them."""
+        return float(np.mean([row[key] for row in self.rows(case, runs)]))
+
+    def best(self, kinds: Sequence[str], runs: Sequence[Run], **having: float) -> SpineCase | None:
+        """The case of least cost that stays up in all of the runs; none if every one falls."""
+        able = [
+            case
+            for case in cases()
+            if case.kind in kinds
+            and all(getattr(case, k) == v for k, v in having.items())
+            and all(row["survived"] for row in self.rows(case, runs))
+        ]
+        return min(able, key=lambda case: self.mean(case, "cost_of_transport", runs), default=None)
+
+    def ratio(self, key: str, kinds: Sequence[str], runs: Sequence[Run]) -> tuple[float, str]:
+        """(a figure of the best spine of some kinds over the rigid one's, both in words)."""
+        case, rigid = self.best(kinds, runs), self.mean(RIGID, key, runs)
+        if case is None:
+            return float("nan"), f"Every {' or '.join(map(_kind, kinds))} spine falls in one of the runs."
+        own = self.mean(case, key, runs)
+        return own / rigid, f"{_words(case)}: {own:.3g} against {rigid:.3g} of the rigid one."
+
+    def top_speed(self, case: SpineCase) -> float:
+        speeds = setup(NAME)["spine_speeds"]["rotary_gallop"]
+        rows = self.rows(case, [("rotary_gallop", v) for v in speeds])
+        return max((row["speed"] for row in rows if row["survived"]), default=0.0)
+
+    # -- claims --------------------------------------------------------------------------------------------------------
+    def claims(self) -> list[Claim]:
+        def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Claim:
+            ratio, words = self.ratio(key, kinds, runs)
+            return judge(NAME, id, _measured(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
+
+        held = "The legs place their feet and forces as if the spine were rigid."
+        return [
+            over_rigid("spine_reduces_ground_forces", "peak_force", ["passive"], (*BOUND, *GALLOP), held),
+            over_rigid("flexible_spine_reduces_height_change", "hop_height", ["passive"], BOUND, held),
+            over_rigid("flexible_spine_saves_energy", "cost_of_transport", ["passive"], BOUND),
+            self._saves_most(),
+            self._softer(),
+            self._fastest(),
+            over_rigid("spine_saves_at_high_speed", "cost_of_transport", ARTICULATED, FAST),
+            over_rigid("actuated_spine_hops_higher", "hop_height", ["actuated"], BOUND),
+            judge(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached."),
+            over_rigid("lock_reduces_peak_force", "peak_force", ["lockable"], BOUND, held),
+            self._bends(),
+            over_rigid("spine_relieves_legs_in_trot", "leg_work", ["actuated", "series_elastic"], TROT),
+        ]
+
+    def _saves_most(self) -> Claim:
+        key = "cost_of_transport"
+        others = {case: self.mean(case, key, BOUND) for case in (RIGID, self.best(["passive"], BOUND)) if case}
+        rival = min(others, key=lambda case: others[case])
+        case = self.best(["series_elastic"], BOUND)
+        own = float("nan") if case is None else self.mean(case, key, BOUND)
+        words = f"{_words(case)}: {own:.3g}" if case else "Every series-elastic spine falls"
+        ratio, note = own / others[rival], f"{words}, against {others[rival]:.3g} of {_words(rival).lower()}."
+        return judge(NAME, "series_elastic_spine_saves_most", _measured(ratio), note, missing=_fallen(ratio))
+
+    def _softer(self) -> Claim:
+        soft, stiff = setup(NAME)["spine_stiffness"]
+        ratios = {}
+        for kind in ("series_elastic", "passive"):
+            both = [self.best([kind], BOUND, stiffness=k) for k in (soft, stiff)]
+            costs = [float("nan") if case is None else self.mean(case, "cost_of_transport", BOUND) for case in both]
+            ratios[kind] = costs[0] / costs[1]
+        gains = {kind: ratio <= 0.95 for kind, ratio in ratios.items()}
+        return judge(
+            NAME,
+            "only_actuated_gains_by_softness",
+            ", ".join(f"{r:.3g}" if np.isfinite(r) else "falls" for r in ratios.values()),
+            f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that every spine of one of them falls.",
+            holds=gains["series_elastic"] and not gains["passive"],
+        )
+
+    def _fastest(self) -> Claim:
+        speeds = {case: self.top_speed(case) for case in cases()}
+        case = max((c for c in speeds if c.kind != "rigid"), key=lambda c: speeds[c])
+        note = f"{_words(case)}: {speeds[case]:.2f} against {speeds[RIGID]:.2f} m/s of the rigid one."
+        return judge(NAME, "spine_raises_top_speed", speeds[case] / speeds[RIGID], note)
+
+    def _bends(self) -> Claim:
+        case = SpineCase("passive", min(setup(NAME)["spine_stiffness"]), swing=0.0)
+        bends = {gait: self.mean(case, "bend", [(gait, 1.0)]) for gait in ("trot", "bound", "rotary_gallop")}
+        trot, bound, gallop = bends.values()
+        said = ", ".join(
+            f"{bend:.3f} rad in a {gait.split('_')[-1]}" if np.isfinite(bend) else f"falls in a {gait.split('_')[-1]}"
+            for gait, bend in bends.items()
+        )
+        ratio = float(trot / np.mean([bound, gallop]))
+        note = f"{_words(case)}: {said}, sag included."
+        return judge(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
+
+    # -- for people ----------------------------------------------------------------------------------------------------
+    def table(self) -> Table:
+        header = (
+            "gait",
+            "spine",
+            "stays up",
+            "speed [m/s]",
+            "cost of transport",
+            "of the legs",
+            "peak force [weights]",
+            "height change [mm]",
+            "bend [rad]",
+        )
+        rows: list[tuple[str, ...]] = []
+        for gait, runs in {"trot": TROT, "bound": BOUND, "gallop": GALLOP}.items():
+            for kind in ("rigid", *ARTICULATED):
+                case = self.best([kind], runs)
+                if case is None:
+                    rows.append((gait, _kind(kind), "no", *("–",) * 6))
+                    continue
+                values = [self.mean(case, key, runs) for key in KEYS]
+                values[4] *= 1e3
+                rows.append((gait, _words(case), "yes", *(f"{x:.3g}" for x in values)))
+        return Table(
+            "Spines: of every kind the cheapest that stays up, mean over the speeds of a gait",
+            header,
+            tuple(rows),
+            "Trot at 0.5 and 1, bound at 1 and 2, rotary gallop at 1.5 and 2 m/s. Peak force on one foot, filtered by"
+            " 5 ms. Springs and brakes cost nothing, motors pay for what they give.",
+        )
+
+    def figure(self) -> Figure:
+        """Cost, force, height change and top speed of every kind, over the rigid spine's."""
+        from matplotlib.figure import Figure
+
+        from footfall.draw.style import COLORS
+
+        figure = Figure(figsize=(7.5, 3.2), layout="constrained")
+        panels = {"cost of transport": "cost_of_transport", "peak force": "peak_force", "height change": "hop_height"}
+        for axis, (label, key) in zip(figure.subplots(1, 3, sharey=True), panels.items()):
+            for k, kind in enumerate(ARTICULATED):
+                values = [self.ratio(key, [kind], runs)[0] for runs in (TROT, BOUND, GALLOP)]
+                axis.bar(np.arange(3) + 0.2 * (k - 1.5), values, 0.2, color=COLORS[k], label=_kind(kind))
+            axis.axhline(1.0, color="black", linewidth=0.8)
+            axis.set_xticks(range(3), ["trot", "bound", "gallop"])
+            axis.set_title(label, fontsize="medium")
+        figure.axes[0].set_ylabel("over the rigid spine's")
+        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+        return figure
+
+
+KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "hop_height", "bend")
+CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
+
+
+def _measured(ratio: float) -> float | None:
+    return ratio if np.isfinite(ratio) else None
+
+
+def _fallen(ratio: float) -> str:
+    """What is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
+    return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
+
+
+def _kind(kind: str) -> str:
+    return kind.replace("_", "-")
+
+
+def _words(case: SpineCase) -> str:
+    """A spine for people: "Series-elastic, 300 N m/rad, phase 0.25"."""
+    parts = [_kind(case.kind).capitalize()]
+    parts += [f"{case.stiffness:g} N m/rad"] if case.kind not in ("rigid", "actuated") else []
+    parts += [f"phase {case.phase:g}"] if case.swing else []
+    return ", ".join(parts)

@@ -1,0 +1,281 @@
+"""Does a spine help? Trot, bound and gallop with a spine that is rigid, passive, lockable, actuated or series-elastic.
+
+Questions of the survey in Adak et al. 2021. The legs follow a speed that is commanded, by forces planned ahead (stage
+``mpc`` of Locomotion, which takes no notice of what the spine is made of); only the spine differs. A case runs at
+several speeds and frictions at once, with every gait of it in one batch of machine code. Springs and brakes cost
+nothing; what motors give, at the legs or at the spine, is paid.
+
+    case("bound", "series_elastic", stiffness=400.0, phase=0.25)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.control.fixed_model import FixedModel
+from footfall.control.interface import Command
+from footfall.control.joint.spine import LOCKED, Spine
+from footfall.control.locomotion.locomotion_tick import beat_of
+from footfall.control.named import on_command, schedule
+from footfall.errors import InputError, unknown
+from footfall.kinematics import center_of_mass
+from footfall.kinematics.forward import joint_rates
+from footfall.robot.library import load
+from footfall.robot.model.description import Robot
+from footfall.robot.model.spine import KINDS, SPRING, spine_joints, with_spine
+from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, RunState, SimulationModel, full_tick, reduced, repeated
+from footfall.spatial.gravity import weight_of
+from nptrace._types import Json, Scalar
+
+SETTLE, MEASURE = 2.5, 2.5  # [s]
+SPEEDS = {"trot": (0.5, 1.0), "bound": (1.0, 2.0), "rotary_gallop": (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)}  # commanded [m/s]
+FRICTION = 0.8
+DAMPING = 0.01  # [s], of the stiffness
+STIFF = 1e7  # [N m/rad]: a series spring that is none
+SWING = 0.12  # [rad]
+GAINS = (800.0, 16.0)  # [N m/rad], [N m s/rad]: of the spine's motors
+FILTER = 5e-3  # [s]: what is shorter than this is a foot's, not the robot's
+PLAN_RATE = 200.0  # [Hz]: one program for all gaits
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedSpine:
+    """One robot, or a batch of them, and what is measured on the way."""
+
+    state: RunState
+    legs: Scalar  # positive work of the legs' motors [J]
+    spine: Scalar  # positive work of the spine's motors [J]
+    force: Scalar  # vertical, on each foot, filtered [N]
+    peak: Scalar  # the largest of these [N]
+    top: Scalar  # of the centre of mass [m]
+    bottom: Scalar
+    bend: Scalar  # sum over ticks of the spine's angles squared [rad²]
+    tilt: Scalar  # sum over ticks of 1 - cos(tilt)
+    flight: Scalar  # ticks without a foot on the ground
+
+
+def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) -> WatchedSpine:
+    """A tick of the simulation, and the meters after it."""
+    robot, after = model.world.robot, full_tick(model, watched.state, inputs)
+    work = model.period * np.maximum(after.motor * joint_rates(robot, after.v), 0.0)
+    names = spine_joints(robot)
+    of_spine = np.array([1.0 if name in names else 0.0 for name in robot.joint_names])
+    at = {name: after.q[7 + robot.joint_names.index(name)] for name in names}
+    angles = [at[name] + at.get(name + SPRING, 0.0) for name in names if not name.endswith(SPRING)]
+    height, vertical = center_of_mass(robot, after.q)[2], after.forces[:, 2]
+    force = watched.force + model.period / FILTER * (vertical - watched.force)
+    x, y = after.q[4], after.q[5]
+    return WatchedSpine(
+        state=reduced(after, foot_forces=True),
+        legs=watched.legs + work @ (1.0 - of_spine),
+        spine=watched.spine + work @ of_spine,
+        force=force,
+        peak=np.maximum(watched.peak, np.max(force)),
+        top=np.maximum(watched.top, height),
+        bottom=np.minimum(watched.bottom, height),
+        bend=watched.bend + sum(a * a for a in angles),
+        tilt=watched.tilt + 2.0 * (x * x + y * y),
+        flight=watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
+    )
+
+
+@dataclass(frozen=True)
+class SpineCase:
+    """A spine: its kind, stiffness [N m/rad] of its springs, phase [cycles] and swing [rad] of its motors."""
+
+    kind: str
+    stiffness: float = 800.0
+    phase: float = 0.0
+    swing: float = SWING
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of spine", self.kind, KINDS)
+        for name, least in (("stiffness", 1.0), ("swing", 0.0), ("phase", -1e3)):
+            value = getattr(self, name)
+            if not np.isfinite(value) or value < least:
+                raise InputError(f"{name} of the spine must be at least {least:g}, got {value}")
+
+    @property
+    def machine(self) -> str:
+        """Which of the two robots it is run on."""
+        return "series_elastic" if self.kind in ("series_elastic", "actuated") else "lockable"
+
+    def numbers(self, joints: Sequence[str]) -> dict[str, float]:
+        """By free parameter of that robot's program."""
+        k = STIFF if self.kind == "actuated" else self.stiffness
+        springs = {f"{j}.stiffness": k for j in joints} | {f"{j}.damping": DAMPING * k for j in joints}
+        if self.machine == "series_elastic":
+            return springs | {"controller.swing": self.swing, "controller.phase": self.phase}
+        held, braked = (LOCKED * (self.kind == name) for name in ("rigid", "lockable"))
+        return springs | {"controller.kd": held, "controller.brake": braked}
+
+
+class Machine:
+    """A robot with a spine of a kind, compiled once: the spine's numbers, the gait, the speed and the friction are
+    inputs."""
+
+    def __init__(self, kind: str, robot: Robot | str = "spined") -> None:
+        plain = load(robot) if isinstance(robot, str) else robot
+        motors = spine_joints(plain)
+        if not motors:
+            raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
+        self.robot = with_spine(plain, kind)
+        self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
+        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # springs are not its to know
+        kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
+        brake = None if kind == "series_elastic" else 0.0
+        share = 1.0 if brake is None else 0.0
+        controller = Spine(inner=legs, kp=kp, kd=kd, share=share, brake=brake)
+        simulation = Simulation(self.robot, controller)
+        self.period = simulation.model.period
+        self.free = ("ground.friction", *SpineCase(kind).numbers(self.springs))
+        zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight"), 0.0)
+        self.first, self.inputs = (
+            WatchedSpine(state=reduced(simulation.state, True), force=np.zeros(4), **zero),
+            Inputs(Command(), np.zeros(6)),
+        )
+        self.function = compiling.compile(
+            watched_tick, simulation.model, self.first, self.inputs, target="batch", free=self.free, verify=False
+        )
+
+    def run(self, runs: Sequence[tuple[SpineCase, str, float, float]]) -> list[dict[str, float]]:
+        """Every (case, gait, speed [m/s], friction), all at once."""
+        n = len(runs)
+        numbers = [{"ground.friction": mu, **case.numbers(self.springs)} for case, _, _, mu in runs]
+        free = {path: np.array([row[path] for row in numbers]) for path in self.free}
+        state, inputs = repeated((self.first, self.inputs), n)
+        speed = np.array([v for _, _, v, _ in runs])
+        gaits = [schedule(gait, v) for _, gait, v, _ in runs]
+        state = _on_gaits(state, np.stack([beat_of(gait) for gait in gaits]))
+        inputs = dataclasses.replace(inputs, command=dataclasses.replace(inputs.command, forward=speed))
+        settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
+        zero, height = np.zeros(n), settled.state.q[:, 2]
+        begun = WatchedSpine(
+            state=settled.state,
+            legs=zero,
+            spine=zero,
+            force=settled.force,
+            peak=zero,
+            top=height - 1.0,
+            bottom=height + 1.0,
+            bend=zero,
+            tilt=zero,
+            flight=zero,
+        )
+        ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
+        return self._figures(settled.state.q, ended, np.array([gait.period for gait in gaits]))
+
+    def _figures(self, before: ndarray, ended: WatchedSpine, period: ndarray) -> list[dict[str, float]]:
+        q, ticks, weight = ended.state.q, MEASURE / self.period, weight_of(self.robot.mass)
+        with np.errstate(invalid="ignore", over="ignore"):
+            lean = 1.0 - 2.0 * (q[:, 4] ** 2 + q[:, 5] ** 2)
+            up = np.isfinite(q).all(axis=1) & (lean > np.cos(np.radians(40.0))) & (q[:, 2] > 0.5 * before[0, 2])
+            up &= ended.bottom > 0.5 * self.first.state.q[2]
+            way = np.linalg.norm((q - before)[:, :2], axis=1)
+            columns = {
+                "speed": way / MEASURE,
+                "cost_of_transport": (ended.legs + ended.spine) / (weight * np.maximum(way, 0.05)),
+                "leg_work": ended.legs / (weight * np.maximum(way, 0.05)),
+                "stride_length": way / MEASURE * period,
+                "hop_height": ended.top - ended.bottom,
+                "peak_force": ended.peak / weight,
+                "bend": np.sqrt(ended.bend / ticks),
+                "tilt": np.degrees(np.sqrt(2.0 * np.maximum(ended.tilt, 0.0) / ticks)),
+                "flight": ended.flight / ticks,
+            }
+        return [
+            {"survived": float(u), **{key: float(values[k]) if u else float("nan") for key, values in columns.items()}}
+            for k, u in enumerate(up)
+        ]
+
+
+FIGURES = (
+    "speed",
+    "cost_of_transport",
+    "leg_work",
+    "stride_length",
+    "hop_height",
+    "peak_force",
+    "bend",
+    "tilt",
+    "flight",
+)
+
+
+def _on_gaits(state: WatchedSpine, beats: ndarray) -> WatchedSpine:
+    """A batch whose controllers pace a gait each: delays, duty, period."""
+    memory = state.state.memory
+    legs = memory["inner"] if isinstance(memory, dict) else memory
+    legs = dataclasses.replace(legs, delays=beats[:, :4], beat=beats[:, 4:], goal=beats)
+    memory = {**memory, "inner": legs} if isinstance(memory, dict) else legs
+    return dataclasses.replace(state, state=dataclasses.replace(state.state, memory=memory))
+
+
+@lru_cache(maxsize=4)
+def machine(kind: str, robot: Robot | str = "spined") -> Machine:
+    return Machine(kind, robot)
+
+
+def measured(
+    cases: Sequence[SpineCase],
+    speeds: dict[str, tuple[float, ...]] | None = None,
+    frictions: Sequence[float] = (FRICTION,),
+    robot: Robot | str = "spined",
+) -> dict[tuple[SpineCase, str, float, float], dict[str, float]]:
+    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch.
+
+    robot: any with a spine, or the name of one of the library.
+    """
+    found: dict[tuple[SpineCase, str, float, float], dict[str, float]] = {}
+    lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
+    for kind in ("lockable", "series_elastic"):
+        runs = [(case, *lane) for case in cases if case.machine == kind for lane in lanes]
+        if runs:
+            found |= dict(zip(runs, machine(kind, robot).run(runs)))
+    return found
+
+
+def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Means over the runs that stay up; ``survived`` is their share."""
+    up = [row for row in rows if row["survived"]]
+    share = len(up) / len(rows)
+    return {"survived": share} | {k: float(np.mean([r[k] for r in up])) if up else float("nan") for k in FIGURES}
+
+
+def case(
+    gait: str = "bound",
+    mode: str = "rigid",
+    stiffness: float = 800.0,
+    phase: float = 0.0,
+    swing: float = SWING,
+    robot: Robot | str = "spined",
+) -> dict[str, Json]:
+    """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
+    stride_length [m], hop_height [m] (range of the centre of mass), peak_force [weights, on one foot], bend [rad, rms],
+    tilt [degrees, rms], flight [share of the time].
+
+    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
+    """
+    if gait not in SPEEDS:
+        raise unknown("gait of the spine study", gait, SPEEDS)
+    spine = SpineCase(mode, stiffness, phase, swing)
+    if mode in ("rigid", "passive", "lockable"):  # no motors
+        spine = dataclasses.replace(spine, phase=0.0, swing=0.0)
+    if mode in ("rigid", "actuated"):  # no springs
+        spine = dataclasses.replace(spine, stiffness=SpineCase.stiffness)
+    return dict(_one(spine, gait, robot))
+
+
+@lru_cache(maxsize=4096)
+def _one(spine: SpineCase, gait: str, robot: Robot | str) -> dict[str, float]:
+    return mean(list(measured([spine], {gait: SPEEDS[gait]}, robot=robot).values()))

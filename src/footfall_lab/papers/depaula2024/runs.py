@@ -1,0 +1,220 @@
+"""The runs behind de Paula et al. 2024: Table I as printed, its readings, and the same run in MuJoCo.
+
+What the paper leaves open is named here and nowhere else. A run is a ``Job`` of plain values, so that many of them can
+be shared among processes.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
+from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.errors import FootfallError, unknown
+from footfall.recording.metrics import wall_seconds
+from footfall.recording.recording import Recording
+from footfall.robot import library
+from footfall.sim.joints import JointModel
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall_lab.papers.registered import setup
+
+ROBOT = "mini_cheetah"
+_SETUP = setup("depaula2024")  # registered before the runs
+GRAVITY = (0.0, 0.0, -_SETUP["gravity"])
+DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
+FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
+RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
+SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read "explicit 2nd-order Euler" and "10 N/(m/s)"."""
+
+    key: str
+    label: str
+    integrator: str
+    damping: float  # c_max [N s/m]
+
+
+READINGS = {
+    r.key: r
+    for r in (
+        Reading("heun", "Heun, 10 N s/m", "heun", 10.0),
+        Reading("explicit", "semi-implicit Euler, 10 N s/m", "semi_implicit_euler", 10.0),
+        Reading("implicit_soft", "linearly implicit, 10 N s/m", "linearly_implicit", 10.0),
+        Reading("implicit", "linearly implicit, 10 N s/mm", "linearly_implicit", 1e4),
+        Reading("explicit_damped", "semi-implicit Euler, 10 N s/mm", "semi_implicit_euler", 1e4),
+    )
+}
+MUJOCO = {"mujoco": "MuJoCo, Table I", "mujoco_stiff": "MuJoCo, stiff contact"}
+
+
+@dataclass(frozen=True)
+class Form:
+    """The robot and the friction law of a run."""
+
+    label: str
+    rotors: str
+    friction: str
+
+
+FORMS = {
+    "printed": Form("13 bodies, friction per axis", _SETUP["rotors"], _SETUP["friction"]),
+    "round": Form("13 bodies, friction isotropic", _SETUP["rotors"], "isotropic"),
+    "rotors": Form("with rotors, friction isotropic", "armature", "isotropic"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test.
+
+    ``form``: a key of FORMS; ``printed`` is the paper's own.
+    """
+
+    scheme: str
+    choice: str
+    duration: float = DURATION
+    dt: float = DT
+    rate: float = RATE
+    form: str = "printed"
+
+    @property
+    def label(self) -> str:
+        scheme = READINGS[self.scheme].label if self.scheme in READINGS else MUJOCO[self.scheme]
+        what = "drop" if self.choice == "drop" else f"set {self.choice}"
+        return f"{what}, {scheme}, {FORMS[self.form].label}, dt {self.dt:g} s"
+
+
+def simulation(job: Job) -> Simulation:
+    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well."""
+    if job.scheme not in (*READINGS, *MUJOCO):
+        raise unknown("scheme", job.scheme, (*READINGS, *MUJOCO))
+    reading = READINGS.get(job.scheme, READINGS["explicit"])
+    form = FORMS[job.form]
+    robot, ground = library.load(ROBOT, rotors=form.rotors), Plane(friction=FRICTION)
+    if job.choice == "drop":
+        controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
+    else:
+        controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
+    contact = Compliant(damping=reading.damping, friction=form.friction)
+    return Simulation(
+        robot,
+        controller,
+        contact=contact,
+        ground=ground,
+        dt=job.dt,
+        integrator=reading.integrator,
+        joints=JointModel.ideal(),
+        gravity=GRAVITY,
+        start=standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0),
+        record_rate=min(job.rate, 1000.0),
+    )
+
+
+def perform(job: Job) -> Recording:
+    """Run a job. A recording may end early, if the robot fell or the run diverged: its ``meta`` says so.
+
+    ``meta["core_share"]`` is the part of the time in which this process had a core: others may want it too.
+    """
+    began = time.process_time(), time.perf_counter()
+    rec = _run(job)
+    spent = time.process_time() - began[0], time.perf_counter() - began[1]
+    rec.meta["core_share"] = min(spent[0] / spent[1], 1.0)
+    return rec
+
+
+def core_seconds(rec: Recording) -> float:
+    """Time that the steps of a run took, less what other processes took of it [s]."""
+    return wall_seconds(rec) * float(rec.meta["core_share"])
+
+
+def _run(job: Job) -> Recording:
+    sim = simulation(job)
+    if job.scheme in READINGS:
+        return sim.run(job.duration)
+    from footfall.mujoco.run import STIFF_CONTACT, mujoco_model, run_mujoco
+
+    stiff = job.scheme == "mujoco_stiff"
+    model = mujoco_model(
+        sim,
+        friction=MUJOCO_FRICTION,
+        contact=STIFF_CONTACT if stiff else None,
+        options={"impratio": 100} if stiff else {},
+    )
+    return run_mujoco(sim, job.duration, model)
+
+
+def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: int = 1) -> dict[Job, Recording]:
+    """Run jobs, each once, on several processes if asked."""
+    todo = list(dict.fromkeys(jobs))
+    tell = progress or (lambda what, done, of: None)
+    done: dict[Job, Recording] = {}
+    if workers <= 1 or len(todo) < 2:
+        for k, job in enumerate(todo):
+            tell(job.label, k, len(todo))
+            done[job] = perform(job)
+        return done
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
+    long_first = sorted(todo, key=lambda job: -job.duration / job.dt)
+    tell(long_first[0].label, 0, len(todo))
+    others, spawn = set(multiprocessing.active_children()), multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(min(workers, len(todo)), spawn, initializer=_leave_interrupts_to_parent)
+    try:
+        waiting = {pool.submit(perform, job): job for job in long_first}
+        for future in as_completed(waiting):
+            done[waiting[future]] = future.result()
+            tell(waiting[future].label, len(done), len(todo))
+    except BrokenProcessPool as error:
+        raise FootfallError("a process of the experiment was killed, perhaps for want of memory") from error
+    finally:
+        if len(done) < len(todo):  # interrupted or failed: nobody waits for the rest
+            for process in set(multiprocessing.active_children()) - others:
+                process.terminate()
+        pool.shutdown(cancel_futures=True)
+    return {job: done[job] for job in todo}
+
+
+def _leave_interrupts_to_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; one answer is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# -- what a trot looks like --------------------------------------------------------------------------------------------
+def stands(rec: Recording, duration: float = DURATION) -> bool:
+    """Whether the robot stayed on its feet to the end."""
+    if rec.meta.get("fell") or rec.meta.get("diverged") or rec.time[-1] < duration - 0.01:
+        return False
+    return bool(np.abs(np.degrees(rec.trunk_euler()[:, 1:])).max() < 45.0)
+
+
+def stances(rec: Recording, foot: int = 0, gap: float = 0.03) -> list[tuple[float, float]]:
+    """When a foot stood: contacts closer than ``gap`` [s] count as one, shorter ones than that as none."""
+    from footfall.analysis.plots import spans
+
+    merged: list[tuple[float, float]] = []
+    for start, end in spans(rec.time, rec.contact[:, foot]):
+        if merged and start - merged[-1][1] < gap:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((start, end))
+    return [(start, end) for start, end in merged if end - start >= gap]
+
+
+def short_contacts(rec: Recording, foot: int = 0, shorter: float = 0.01) -> int:
+    """How many contacts last less than ``shorter`` [s]."""
+    from footfall.analysis.plots import spans
+
+    return sum(end - start < shorter for start, end in spans(rec.time, rec.contact[:, foot]))

@@ -1,0 +1,82 @@
+"""The DynaKat report on tipping, both ways round: a walk outside its support, and a fall inside the wide margin.
+
+The report's words take the polygon of the contact points; its Wide Stability Margin takes all four feet. In a walk the
+first is left half of the time and nothing tips. On three feet the second stays positive while the robot tips over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.analysis.run_stability import Stability, stability
+from footfall.control.joint.joint_pd import Hold, JointPD
+from footfall.kinematics.iterative.fabrik_leg import contact_angle
+from footfall.kinematics.leg_chain import foot_position, leg_chain
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall_lab.papers.claims import Claim, judge
+
+LIFTED = "LF"
+AHEAD, UP = 0.03, 0.05  # [m] that the trunk is ahead of the feet on the ground, and the lifted one is above it
+TIPPED = 5.0  # [deg] of tilt from where it began
+
+
+@dataclass(frozen=True)
+class Tipping:
+    """A robot on three feet: what the margins said [m] until it had tipped, and when that was [s]; None: it stood."""
+
+    rec: Recording
+    wide: float  # the least until then
+    static: float  # at first
+    when: float | None
+
+
+def on_three_feet(robot: Robot, seconds: float = 1.0) -> Tipping:
+    """Stand on three feet, stiff, the centre of mass beyond them and within all four."""
+    stand = robot.poses["stand"].joints
+    joints = stand.copy()
+    for foot in robot.foot_names:
+        leg, geometry = leg_chain(robot, foot), leg_geometry(robot, foot)
+        now = stand[list(leg.joints)]
+        moved = foot_position(leg, now) + np.array([0.0, 0.0, UP] if foot == LIFTED else [-AHEAD, 0.0, 0.0])
+        pitch, knee = float(contact_angle(leg, now)), knee_direction(geometry, now)
+        joints[list(leg.joints)] = leg_inverse(robot, foot, moved, knee, foot_pitch=pitch).joints
+    gains = JointPD.tuned(robot, "walk")
+    hold = Hold(joints, 4.0 * gains.kp, 4.0 * gains.kd)
+    rec = Simulation(robot, hold, start=standing_start(robot, hold), stop_on_fall=False).run(seconds)
+    margins = stability(rec)
+    euler = np.degrees(rec.trunk_euler()[:, 1:])
+    tilt = np.interp(margins.time, rec.time, np.linalg.norm(euler - euler[0], axis=1))
+    tipped = tilt > TIPPED
+    until = int(np.argmax(tipped)) if tipped.any() else len(tilt) - 1
+    three = np.flatnonzero(margins.contact.sum(axis=1) == 3)
+    began = int(three[0]) if len(three) else 0
+    return Tipping(
+        rec,
+        float(margins.wide[: until + 1].min()),
+        float(margins.static[began]),
+        float(margins.time[until]) if tipped.any() else None,
+    )
+
+
+def claim(experiment: str, walk: Recording, margins: Stability, upright: bool, tipping: Tipping) -> Claim:
+    """Both halves of the statement."""
+    outside = 100.0 * float(np.mean(margins.static < 0.0))
+    fell = tipping.when is not None
+    note = (
+        f"On three feet, the centre of mass {-1e3 * tipping.static:.0f} mm beyond them, the robot"
+        + (f" tips by {TIPPED:g} degrees in {tipping.when:.2f} s" if fell else " stands")
+        + f" while the margin over all four feet stays {1e3 * tipping.wide:.0f} mm or more. And in"
+        f" {walk.duration:.0f} s of walk, FABRIK in the compiled loop, {walk.mean_speed(1.0):.3f} m/s, the centre of"
+        f" mass is outside the polygon of the contact points {outside:.0f} % of the time and the robot does"
+        f" {'not' if upright else ''} tip: it steps before it could. The margin over all four feet is then"
+        f" {1e3 * margins.wide.min():.0f} to {1e3 * margins.wide.max():.0f} mm."
+    )
+    sound = not (fell and tipping.wide > 0.0) and not (upright and outside > 0.0)
+    return judge(experiment, "wsm_through_walk", 1e3 * tipping.wide, note, holds=sound)

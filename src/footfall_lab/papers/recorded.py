@@ -1,0 +1,81 @@
+"""The verdicts on record, ``recorded.toml``: what this version says of every claim, and the bounds it was judged by."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from footfall_lab.papers.claims import VERDICTS, Outcome, Verdict
+from footfall_lab.papers.registered import registration
+
+FILE = Path(__file__).with_name("recorded.toml")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Verdicts by experiment and claim, and the digest of the registration that they were given by."""
+
+    bounds: str
+    verdicts: Mapping[str, Mapping[str, Verdict]]
+
+    def counts(self) -> dict[Verdict, int]:
+        """How many claims of papers have each verdict."""
+        claims = registration().claims
+        counted = [
+            verdict
+            for name, found in self.verdicts.items()
+            for id, verdict in found.items()
+            if id in claims.get(name, {}) and not claims[name][id].ours
+        ]
+        return {verdict: counted.count(verdict) for verdict in VERDICTS}
+
+
+@cache
+def record() -> Record:
+    """The record of this version."""
+    return read(FILE.read_text(encoding="utf-8"))
+
+
+def read(text: str) -> Record:
+    found = tomllib.loads(text)
+    return Record(found.pop("bounds"), found)
+
+
+def written(outcomes: Iterable[tuple[str, str, Mapping[str, str]]], bounds: str) -> str:
+    """The text of a record: (experiment, title, verdicts by claim) of every outcome."""
+    lines = [
+        "# What `footfall reproduce all` says of every claim, written from its results.json by",
+        "# docs/generate_verdicts.py. A verdict that changes fails the command until it is recorded.",
+        "",
+        f'bounds = "{bounds}"  # digest of registered.toml',
+    ]
+    for name, title, verdicts in outcomes:
+        lines += ["", f"[{name}]  # {title}", *(f'"{id}" = "{verdict}"' for id, verdict in verdicts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
+    """How an outcome differs from the record, a sentence each; none if every claim was judged as recorded."""
+    kept = record() if kept is None else kept
+    if outcome.bounds != kept.bounds:
+        return [
+            f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {kept.bounds}:"
+            " record them again"
+        ]
+    if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
+        return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "reproduced"]
+    known = kept.verdicts.get(outcome.experiment, {})
+    said = []
+    for claim in outcome.claims:
+        if claim.id not in known:
+            said.append(f"{claim.id} is judged {claim.verdict} and has no verdict on record")
+        elif claim.verdict != known[claim.id]:
+            said.append(
+                f"{claim.id} is judged {claim.verdict}, on record is {known[claim.id]}: printed {claim.printed},"
+                f" measured {claim.measured} {claim.unit}".rstrip()
+            )
+    judged = {claim.id for claim in outcome.claims}
+    return said + [f"{id} is on record and was not judged" for id in known if id not in judged]

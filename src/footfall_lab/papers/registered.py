@@ -1,0 +1,128 @@
+"""What claims are judged by: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
+
+That file is fixed before the runs and changes only in commits of its own. Its digest goes with every result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from footfall.errors import InputError, unknown
+from nptrace._types import Given
+
+FILE = Path(__file__).with_name("registered.toml")
+RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds")
+
+_SLACK = 1e-12  # rounding of a ratio
+
+Value = float | str | bool | None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far from the printed a kind of quantity may be."""
+
+    kind: str
+    of: str  # what it is a bound of
+    rule: str
+    why: str
+    value: Given = None
+
+    def words(self) -> str:
+        """The bound in a few words."""
+        if self.rule == "factor":
+            return f"within {self.value:g} times, either way"
+        if self.rule == "between":
+            return f"{self.value[0]:g} to {self.value[1]:g}"
+        if self.rule == "equal":
+            return "equal"
+        return f"{self.rule} {self.value:g}" if self.value is not None else self.rule
+
+    def met(self, printed: Value, measured: float) -> bool:
+        """Whether a number is within the bound; what is no number is not."""
+        if not math.isfinite(measured):
+            return False
+        if self.rule == "factor":
+            ratio = measured / float(printed)  # type: ignore[arg-type]
+            return 1.0 / self.value <= ratio * (1.0 + _SLACK) and ratio <= self.value * (1.0 + _SLACK)
+        if self.rule == "between":
+            return bool(self.value[0] <= measured <= self.value[1])
+        if self.rule == "at least":
+            return bool(measured >= self.value)
+        return bool(measured <= (float(printed) if self.rule == "at most the printed" else self.value))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A claim as registered: what is printed, and how it will be judged."""
+
+    id: str
+    claim: str
+    kind: str
+    unit: str = ""
+    printed: Value = None
+    reading: str = ""
+    missing: str = ""  # what it would take to judge it
+    universal: bool = False  # one counterexample refutes it
+    ours: bool = False  # no paper asks it
+
+
+@dataclass(frozen=True)
+class Registration:
+    """The whole file."""
+
+    bounds: Mapping[str, Bound]
+    setups: Mapping[str, Mapping[str, Given]]
+    claims: Mapping[str, Mapping[str, Entry]]  # by experiment, by id
+    digest: str
+
+    def entry(self, experiment: str, id: str) -> Entry:
+        if experiment not in self.claims:
+            raise unknown("experiment", experiment, self.claims)
+        if id not in self.claims[experiment]:
+            raise unknown("claim", id, self.claims[experiment], f"registered for {experiment} are")
+        return self.claims[experiment][id]
+
+
+@cache
+def registration() -> Registration:
+    """The registration of this version."""
+    return read(FILE.read_bytes())
+
+
+def read(content: bytes) -> Registration:
+    """A registration from the text of its file."""
+    text = content.replace(b"\r\n", b"\n")
+    found = tomllib.loads(text.decode("utf-8"))
+    bounds = {kind: Bound(kind, **fields) for kind, fields in found["bounds"].items()}
+    claims = {
+        name: {id: Entry(id=id, **fields) for id, fields in entries.items()}
+        for name, entries in found["claims"].items()
+    }
+    for bound in bounds.values():
+        if bound.rule not in RULES:
+            raise unknown("rule", bound.rule, RULES, f"of {bound.kind} must be one of")
+    for name, entries in claims.items():
+        for entry in entries.values():
+            _check(f"{name}.{entry.id}", entry, bounds)
+    return Registration(bounds, found["setups"], claims, hashlib.sha256(text).hexdigest()[:16])
+
+
+def setup(experiment: str) -> Mapping[str, Given]:
+    """The set-up that decides an experiment."""
+    return registration().setups[experiment]
+
+
+def _check(name: str, entry: Entry, bounds: Mapping[str, Bound]) -> None:
+    if entry.kind not in bounds:
+        raise unknown("kind", entry.kind, bounds, f"of claim {name} must be one of")
+    if entry.ours == (entry.printed is not None):
+        raise InputError(f"claim {name} must have a printed value or be our own question, not both")
+    if bounds[entry.kind].rule == "holds" and not (entry.reading or entry.missing):
+        raise InputError(f"claim {name} holds or does not: its reading must say when")

@@ -1,0 +1,339 @@
+"""The runs behind Yan et al. 2021: XiLing walks, trots, turns its body, in simulation; and what its models say of them.
+
+The paper publishes XiLing's motors but neither its dimensions nor its masses: those are the library's chosen ones, so
+that newtons are ours. Step, height and time of a step are chosen too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.compiling import compile
+from footfall.control.interface import Inertial, Sensed
+from footfall.control.joint.plan_follower import (
+    PlanFollower,
+    load_shares,
+    planned_joints,
+    planned_state,
+    weight_torques,
+)
+from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.gait.pattern import LEGS
+from footfall.gait.planner import LIMITS, Plan, plan_walk, standing_postures, yaw_swing
+from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.recording.recording import Recording
+from footfall.robot import library
+from footfall.robot.model.description import Robot
+from footfall.sensing.estimation.torque_sensing import TorqueSensing
+from footfall.sensing.sensors import Reading, Sensor, Sensors
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall.spatial import cross
+from footfall.spatial.gravity import GRAVITY
+from footfall.spatial.quaternion import rotated, to_rotation
+from footfall_lab.papers.registered import setup
+from nptrace._types import PyTree
+
+_SETUP = setup("yan2021")  # registered before the runs
+STEP, HEIGHT, SWING_TIME, SWAY = _SETUP["step"], _SETUP["height"], _SETUP["swing_time"], 0.03  # [m], [m], T [s], [m]
+KP, KD = 400.0, 14.0  # [N m/rad], [N m s/rad]
+KNEE = "RH_knee"
+SMALL_FOOT = 0.005  # [m]: a radius with which feet roll a fifth of what XiLing's do
+Progress = Callable[[str, int, int], None]
+
+
+def plans(robot: Robot, cycles: int = 6) -> dict[str, Plan]:
+    """What is asked of the robot."""
+    return {
+        "walk": plan_walk(
+            robot,
+            "walk",
+            STEP,
+            swing_time=SWING_TIME,
+            duty=0.75,
+            height=HEIGHT,
+            cycles=cycles,
+            sway=SWAY,
+            load_time=0.02,
+        ),
+        "trot": plan_walk(robot, "trot", STEP, swing_time=SWING_TIME, height=HEIGHT, cycles=cycles, load_time=0.02),
+        "postures": standing_postures(robot),
+        "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
+    }
+
+
+@dataclass(frozen=True)
+class Run:
+    """A plan, its recording, and what the models make of both."""
+
+    robot: Robot
+    plan: Plan
+    rec: Recording
+    controller: PlanFollower
+
+    @cached_property
+    def euler(self) -> Float[ndarray, "T 3"]:
+        """Planned yaw, pitch, roll at the recorded times [rad]."""
+        return self.plan.at(self.rec.time).euler.T
+
+    def joint(self, name: str) -> int:
+        return self.robot.joint_names.index(name)
+
+
+def perform(robot: Robot, progress: Progress | None = None, cycles: int = 6) -> dict[str, Run]:
+    """Simulate every plan."""
+    found: dict[str, Run] = {}
+    todo = plans(robot, cycles)
+    small = robot.replace({f"{leg}.radius": SMALL_FOOT for leg in LEGS})
+    todo["small_feet"] = standing_postures(small)
+    for k, (name, plan) in enumerate(todo.items()):
+        if progress:
+            progress(f"XiLing: {name}", k, len(todo))
+        subject, controller = small if name == "small_feet" else robot, PlanFollower(plan=plan, kp=KP, kd=KD)
+        sim = Simulation(subject, controller, start=standing_start(subject, controller))
+        found[name] = Run(subject, plan, sim.run(plan.duration + 0.3), controller)
+    return found
+
+
+def xiling() -> Robot:
+    return library.load("xiling")
+
+
+# -- what models say ---------------------------------------------------------------------------------------------------
+def planned_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
+    """Joint torques of the whole-body model for the *planned* motion [N m]: figure 11's "model".
+
+    Eq. (19) with what the plan knows alone: positions, velocities and accelerations by differences of the plan, and
+    foot forces that carry the planned load (its vertical part: with more than one foot down, friction between the feet
+    is free). By recursive inverse dynamics, which agrees with the screw system to rounding.
+    """
+    robot = run.robot
+    out = []
+    order = [robot.foot_index(leg) for leg in LEGS]
+    for t in times:
+        states = [_state(run, t + k * dt) for k in (-1, 0, 1)]
+        v, a = _differences(states, dt)
+        placed, q = run.plan.at(t), states[1]
+        force = inverse_dynamics(robot, q, v, a)
+        J = feet_jacobian(robot, q)
+        feet = foot_positions(robot, q)[order]
+        lift = force[:6] @ np.concatenate([np.zeros(3), to_rotation(q[3:7]).T[:, 2]])  # m (g + z̈)
+        center = center_of_mass(robot, q)
+        shares = load_shares(feet[:, :2], placed.load, center[:2])
+        tau = force[6:] - sum(lift * shares[i] * J[k, 5, 6:] for i, k in enumerate(order))
+        out.append(tau)
+    return np.array(out)
+
+
+def sensed_torques(
+    rec: Recording, rows: ndarray, central: bool = False, at_center: bool = False
+) -> tuple[Float[ndarray, "n nj"], Float[ndarray, "n 6"]]:
+    """(joint torques, wrench on the base that the foot forces leave unexplained), from ideal sensors alone.
+
+    IMU: turn rate and specific force of the base; encoders: joint angles, rates and, by differences, accelerations;
+    foot sensors: forces. Differences over the step that the forces acted in, or with ``central`` over two. A foot's
+    force acts at its contact point; ``at_center`` puts it at the foot's centre, as a spherical joint there would have
+    it (the paper's model).
+    """
+    robot, dt = rec.robot, float(np.median(np.diff(rec.time)))
+    torques, left = [], []
+    for k in rows:
+        before, after = (k - 1, k) if not central else (k - 1, k + 1)
+        at = k - 1 if not central else k
+        q, v = rec.q[at], rec.v[at]
+        R = to_rotation(q[3:7])
+        span = dt * (after - before)
+        world = [to_rotation(rec.q[i, 3:7]) @ rec.v[i, 3:6] for i in (before, after)]
+        classical = R.T @ (world[1] - world[0]) / span  # the accelerometer's specific force, less gravity's part
+        turning = (rec.v[after, :3] - rec.v[before, :3]) / span
+        joints = (rec.v[after, 6:] - rec.v[before, 6:]) / span
+        a = np.concatenate([turning, classical - cross(v[:3], v[3:6]), joints])
+        J = feet_jacobian(robot, q, "world" if at_center else "contact", np.eye(3))
+        forces = rec.force[k] if not central else 0.5 * (rec.force[k] + rec.force[k + 1])
+        rest = inverse_dynamics(robot, q, v, a) - np.einsum("kij,ki->j", J[:, 3:], forces)
+        torques.append(rest[6:])
+        left.append(rest[:6])
+    return np.array(torques), np.array(left)
+
+
+def _state(run: Run, t: float) -> Float[ndarray, "nq"]:
+    placed = run.plan.at(t)
+    return planned_state(run.robot, placed, planned_joints(run.robot, placed))
+
+
+def _differences(states: list[ndarray], dt: float) -> tuple[ndarray, ndarray]:
+    """(v, a) in footfall's coordinates from three configurations; the body's turn is about z alone in these plans."""
+    velocities = []
+    for first, second in ((states[0], states[1]), (states[1], states[2])):
+        yaw = [2.0 * np.arctan2(q[6], q[3]) for q in (first, second)]
+        omega = np.array([0.0, 0.0, (yaw[1] - yaw[0]) / dt])
+        velocities.append(np.concatenate([omega, (second[:3] - first[:3]) / dt, (second[7:] - first[7:]) / dt]))
+    R = to_rotation(states[1][3:7])
+    mean, change = 0.5 * (velocities[0] + velocities[1]), (velocities[1] - velocities[0]) / dt
+    v = np.concatenate([mean[:3], R.T @ mean[3:6], mean[6:]])
+    a = np.concatenate([change[:3], R.T @ change[3:6] - cross(v[:3], v[3:6]), change[6:]])
+    return v, a
+
+
+def control_loop(
+    robot: Robot,
+    t: float,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    a: Float[ndarray, "nv"],
+    forces: Float[ndarray, "nf 3"],
+    plan: Plan,
+) -> tuple[ndarray, ndarray, ndarray]:
+    """What the paper does in a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
+    placed = plan.at(t)
+    joints = planned_joints(robot, placed)
+    J = feet_jacobian(robot, q, "contact", np.eye(3))
+    pushed = sum((J[k, 3:].T @ forces[k] for k in range(robot.nf)), start=np.zeros(robot.nv))
+    return joints, weight_torques(robot, placed, joints), (inverse_dynamics(robot, q, v, a) - pushed)[6:]
+
+
+# -- readings ----------------------------------------------------------------------------------------------------------
+def commanded_rate(run: Run, joint: str) -> Float[ndarray, "T"]:
+    """The rate at which a joint's commanded position changes [rad/s]."""
+    return np.gradient(run.rec["command_position"][:, run.joint(joint)], run.rec.time)
+
+
+def as_printed(thigh: float, shank: float, bend: float) -> float:
+    """How far the foot is off when the knee turns by the interior angle, as eq. (6) prints it [m]."""
+    right = np.array([shank * np.sin(bend), shank * np.cos(bend)])
+    interior = np.sign(bend) * (np.pi - abs(bend))
+    return float(np.hypot(*(right - shank * np.array([np.sin(interior), np.cos(interior)]))))
+
+
+def steps_of(plan: Plan) -> tuple[float, float]:
+    """Largest change of a velocity between samples 1 ms apart, and 0.5 ms apart [m/s]."""
+    found = []
+    for dt in (1e-3, 5e-4):
+        placed = plan.at(np.arange(0.0, plan.duration, dt))
+        motion = np.concatenate([placed.position, placed.feet.reshape(12, -1)])
+        found.append(float(np.abs(np.diff(motion, 2, axis=1)).max()) / dt)
+    return found[0], found[1]
+
+
+def switches(run: Run) -> list[float]:
+    """Lift-off and touchdown times of the knee's foot in the plan, one after the other."""
+    plan, foot = run.plan, LEGS.index(KNEE[:2])
+    starts = plan.rest + (plan.starts[foot] + np.arange(plan.cycles)) * plan.gait.period  # type: ignore[attr-defined]
+    return [t for start in starts[1:] for t in (float(start), float(start + plan.swing_time))]  # type: ignore[attr-defined]
+
+
+def held_angles(run: Run) -> tuple[dict[str, float], float]:
+    """(angle at the end of every held posture [deg], largest error of any angle then [deg])."""
+    angles, wanted = np.degrees(run.rec.trunk_euler()), np.degrees(run.euler)
+    held, worst = {}, 0.0
+    for column, name in ((2, "roll"), (1, "pitch"), (0, "yaw")):
+        for sign in (1, -1):
+            there = np.flatnonzero(np.abs(wanted[:, column] - sign * LIMITS[name]) < 1e-9)[-50:]
+            held[f"{name} {sign * LIMITS[name]:+.0f}"] = float(angles[there, column].mean())
+            worst = max(worst, float(np.abs(angles[there] - wanted[there]).max()))
+    return held, worst
+
+
+def slip(run: Run) -> float:
+    """Largest way of a foot along the ground from where it stood after 0.3 s [m]."""
+    rows = np.arange(300, len(run.rec), 50)
+    feet = np.array([foot_positions(run.robot, run.rec.q[k])[:, :2] for k in rows])
+    return float(np.linalg.norm(feet - feet[0], axis=2).max())
+
+
+def base_acceleration(rec: Recording, k: int, dt: float) -> Float[ndarray, "6"]:
+    """Spatial, in base axes, from the IMU's two readings."""
+    v, R = rec.v[k - 1], to_rotation(rec.q[k - 1, 3:7])
+    world = to_rotation(rec.q[k, 3:7]) @ rec.v[k, 3:6]
+    classical = (R.T @ world - v[3:6]) / dt
+    return np.concatenate([(rec.v[k, :3] - v[:3]) / dt, classical - cross(v[:3], v[3:6])])
+
+
+def timed(call: Callable[[], object], count: int) -> Float[ndarray, "n"]:
+    times = np.empty(count)
+    for k in range(count):
+        began = time.perf_counter()
+        call()
+        times[k] = time.perf_counter() - began
+    return times
+
+
+def noisy_torques(rec: Recording, rows: ndarray, sensors: Sensors) -> Float[ndarray, "n nj"]:
+    """Joint torques by inverse dynamics on sampled readings [N m], accelerations by central differences over two steps.
+
+    The accelerometer gives the base's acceleration at once; turn and joint accelerations are differences of gyro and
+    encoder rates. The base's linear velocity is read by no sensor, and drops out: only its change makes forces.
+    """
+    robot, said, dt = rec.robot, readings(rec, sensors), float(np.median(np.diff(rec.time)))
+    torques = []
+    for k in rows:
+        q = np.concatenate([rec.q[k, :3], said["quaternion"][k], said["position"][k]])
+        v = np.concatenate([said["gyro"][k], np.zeros(3), said["rate"][k]])
+        turning, joints = ((x[k + 1] - x[k - 1]) / (2.0 * dt) for x in (said["gyro"], said["rate"]))
+        need = inverse_dynamics(robot, q, v, np.concatenate([turning, said["acceleration"][k], joints]))
+        J = feet_jacobian(robot, q, "contact", np.eye(3))
+        force = 0.5 * (said["force"][k] + said["force"][k + 1])
+        torques.append((need - np.einsum("kij,ki->j", J[:, 3:], force))[6:])
+    return np.array(torques)
+
+
+def registered_sensing() -> TorqueSensing:
+    return TorqueSensing(1000.0, setup("yan2021")["filter"], setup("yan2021")["stands_from"])
+
+
+def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -> Float[ndarray, "T nj"]:
+    """The same readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
+    robot, said, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
+    memory = sensing.start(robot)
+    sensed = [
+        Sensed(
+            q=np.concatenate([rec.q[k, :3], quat, said["position"][k]]),
+            v=np.concatenate([said["gyro"][k], np.zeros(3), said["rate"][k]]),
+            forces=said["force"][k],
+            imu=Inertial(said["acceleration"][k] + to_rotation(quat).T @ up, said["gyro"][k]),
+        )
+        for k, quat in enumerate(said["quaternion"])
+    ]
+    tick = compile(_tick, robot, sensed[0], memory, sensing=sensing, verify=False)
+    torques = []
+    for each in sensed:
+        torque, memory = tick(each, memory)
+        torques.append(np.array(torque))
+    return np.array(torques)
+
+
+def _tick(
+    robot: Robot, sensed: Sensed, memory: dict[str, PyTree], sensing: TorqueSensing
+) -> tuple[ndarray, dict[str, PyTree]]:
+    return sensing(robot, sensed, memory)
+
+
+def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
+    """What sensors say of every row of a recording; ``acceleration`` is the accelerometer's less gravity, base axes."""
+    rng = np.random.default_rng(sensors.seed)
+    R = np.array([to_rotation(q[3:7]) for q in rec.q])
+    world = np.einsum("tij,tj->ti", R, rec.v[:, 3:6])
+    change = np.gradient(world, rec.time, axis=0)
+    said = {"acceleration": _read(np.einsum("tji,tj->ti", R, change), sensors.acceleration, rng)}
+    said["gyro"] = _read(rec.v[:, :3], sensors.gyro, rng)
+    tilt = _read(np.zeros((len(rec), 3)), sensors.attitude, rng)
+    said["quaternion"] = np.array([rotated(q[3:7], turn) for q, turn in zip(rec.q, tilt)])
+    said["position"] = _read(rec.q[:, 7:], sensors.position, rng)
+    said["rate"] = _read(rec.v[:, 6:], sensors.velocity, rng)
+    said["force"] = _read(rec.force.reshape(len(rec), -1), sensors.force, rng).reshape(rec.force.shape)
+    return said
+
+
+def _read(truth: Float[ndarray, "T n"], sensor: Sensor, rng: np.random.Generator) -> Float[ndarray, "T n"]:
+    """What a sensor says of all samples: the truth, a constant offset, noise, rounding."""
+    assert isinstance(sensor, Reading)
+    said = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
+    return sensor.resolution * np.round(said / sensor.resolution) if sensor.resolution else said

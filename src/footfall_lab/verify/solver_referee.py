@@ -1,0 +1,241 @@
+"""The solvers inside against DAQP, over programs taken from walks, steps, pushes and falls.
+
+    python -m footfall_lab.verify.solver_referee          # 10 000 programs, a few minutes
+
+A robot walks with its programs solved by DAQP. At every tick the same whole-body program, and wherever there is one the
+same MPC, goes to ``nptrace.solve``, in machine code, with exactly what DAQP had: forces, torques and residuals are
+compared. Programs that DAQP does not solve count too, those of a robot whose legs fold among them. Some walk with
+motors of a third of the strength, whose bounds act all the time; and of every so many programs, copies are spoilt
+(``SPOILT``): no solution, bad scales, NaN. Whatever comes back then, its torque is finite and within the limits.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall import compiling
+from footfall.contact.ground import Plane
+from footfall.contact.steps import Steps
+from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.locomotion.legged_plan import Memory, plan
+from footfall.control.locomotion.locomotion_tick import Walking, look_ahead, solve_ahead, towards_gait
+from footfall.control.locomotion.whole_body import Program, leg_torques, whole_body_torques
+from footfall.control.posture import standing_state
+from footfall.robot import library
+from footfall.robot.model.description import Robot
+from footfall.sim.pushes import Push
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall.spatial.rotation import about_z
+from footfall_lab.verify.daqp_locomotion import LocomotionByDaqp
+from nptrace._types import PyTree, Scalar
+
+
+@dataclass(frozen=True)
+class Case:
+    """A walk that programs are taken from."""
+
+    command: Command
+    pushes: tuple[Push, ...] = ()
+    drop: float = 0.0  # of every step of a flight [m]
+    strength: float = 1.0  # of the motors
+
+
+CASES = {
+    "forward": Case(Command(forward=0.7)),
+    "turning": Case(Command(forward=0.2, turn=0.8)),
+    "sideways": Case(Command(sideways=0.4)),
+    "pushed": Case(
+        Command(forward=0.4), tuple(Push(start=t, duration=0.1, force=(60.0, 110.0, 0.0)) for t in (0.1, 0.7, 1.3, 1.9))
+    ),
+    "falling": Case(Command(forward=0.4), (Push(start=0.1, duration=0.25, force=(0.0, 260.0, 0.0)),)),
+    "steps": Case(Command(forward=0.4), (Push(start=1.4, duration=0.1, force=(0.0, 10.0, 0.0)),), drop=0.16),
+    "weak": Case(Command(forward=0.5), (Push(start=0.3, duration=0.1, force=(20.0, 40.0, 0.0)),), strength=0.3),
+}
+SPOILT = ("contradiction", "crossed bounds", "not a number", "huge", "tiny", "uneven")
+HOPELESS = 3  # the first of them have no solution
+_MOST_RUNS = 20  # of a case
+_SPOIL_EVERY = 10  # programs
+_ACTIVE = 1.5  # steps: a program that takes more than one has bounds that act
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolverOutcome:
+    """The results of the two solvers inside one controller tick."""
+
+    torque: Float[ndarray, "nj"]  # as the solution has it, not clipped
+    asked: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
+    solved: Scalar
+    turns: Scalar
+    residual: Scalar  # the worst of violation, slope and product of slack and multiplier, scaled
+    forces: Float[ndarray, "4 3"]
+    mpc_solved: Scalar
+    mpc_turns: Scalar
+    mpc_residual: Scalar
+
+
+def solver_outcome(
+    walking: Walking, sensed: Sensed, command: Command, memory: Memory, forces: Float[ndarray, "4 3"], spoil: Scalar
+) -> SolverOutcome:
+    """The whole-body program for given forces of stage one, and the MPC of the same moment.
+
+    spoil: 0, or 1 + the place in ``SPOILT`` of what is done to the whole-body program.
+    """
+    walker = walking.walker
+    found, after = plan(walker, sensed, command, towards_gait(walker, memory))
+    found = replace(found, program=spoilt(found.program, spoil))
+    limits, robot = walking.limits, walker.robot
+    torque, body = whole_body_torques(robot, walker.body.weight, found, after.down, forces, limits, clip=False)
+    safe = leg_torques(robot, found, after.down, forces, limits)
+    asked = np.where(body.converged > 0.5, np.clip(torque, -limits, limits), safe)
+    ahead, mpc = solve_ahead(walking, look_ahead(walking, sensed, found, after))
+    return SolverOutcome(
+        torque=torque,
+        asked=asked,
+        solved=body.converged,
+        turns=body.iterations,
+        residual=_worst(body),
+        forces=ahead,
+        mpc_solved=mpc.converged,
+        mpc_turns=mpc.iterations,
+        mpc_residual=_worst(mpc),
+    )
+
+
+def spoilt(program: Program, how: Scalar) -> Program:
+    """A program that no walk has; ``how`` is 0 or 1 + a place in ``SPOILT``. The dynamics of the joints stay."""
+    n = len(program.H)
+    at = {name: np.abs(how - (k + 1.0)) < 0.5 for k, name in enumerate(SPOILT)}
+    scale = np.where(at["huge"], 1e8, np.where(at["tiny"], 1e-8, 1.0))
+    uneven = np.where(at["uneven"], np.logspace(-4.0, 4.0, n), 1.0)
+    H = program.H * scale * uneven[:, None] * uneven
+    H[3, 3] = np.where(at["not a number"], np.nan, H[3, 3])
+    f, F = program.f * scale, program.F * scale
+    low, high, A = 1.0 * program.low, 1.0 * program.high, 1.0 * program.A
+    A[7] = np.where(at["contradiction"], A[6], A[7])  # the second joint's torque is that of the first, and beyond it
+    low[n + 7] = np.where(at["contradiction"], high[n + 6] + 5.0, low[n + 7])
+    high[n + 7] = np.where(at["contradiction"], high[n + 6] + 10.0, high[n + 7])
+    low[n + 6] = np.where(at["crossed bounds"], high[n + 6] + 1.0, low[n + 6])
+    return replace(program, H=H, f=f, F=F, A=A, low=low, high=high)
+
+
+def _worst(solution: PyTree) -> Scalar:
+    return np.maximum(np.maximum(solution.primal, solution.dual), solution.gap)
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """Differences so far; torques as parts of the limit, forces of the weight."""
+
+    torque: list[float] = field(default_factory=list)
+    force: list[float] = field(default_factory=list)
+    residual: list[float] = field(default_factory=list)
+    turns: list[float] = field(default_factory=list)
+    active: int = 0  # programs whose bounds act
+    unsolved: int = 0  # of those that DAQP solves
+    neither: int = 0  # solved by DAQP or inside
+    only_inside: int = 0
+    beyond: int = 0  # of what was solved: torques past a limit by more than a millionth of it, or not finite
+    spoilt: int = 0  # programs that were spoilt
+    spoilt_solved: int = 0
+    believed: int = 0  # of them: said to be solved without having a solution
+    harmed: int = 0  # of them: asked torques past a limit, or not finite
+
+    def line(self) -> str:
+        torque, force, residual = (max(x, default=0.0) for x in (self.torque, self.force, self.residual))
+        return (
+            f"{len(self.turns)} whole-body programs ({self.active} with bounds that act), {len(self.force)} MPCs; worst"
+            f" torque difference {torque:.1e} of the limit, force {force:.1e} of the weight; worst residual"
+            f" {residual:.1e}; {np.mean(self.turns):.2f} steps in the mean, {max(self.turns):.0f} at most;"
+            f" {self.unsolved} solved by DAQP alone, {self.only_inside} inside alone, {self.neither} by neither;"
+            f" {self.beyond} torques past a limit; {self.spoilt} spoilt, {self.spoilt_solved} of them solved,"
+            f" {self.believed} without having a solution, {self.harmed} with a torque past a limit or not finite"
+        )
+
+
+class Watched(LocomotionByDaqp):
+    """Locomotion by DAQP that hands every program to the solvers inside as well."""
+
+    def watch(self, tally: Tally, robot: Robot) -> None:
+        self.tally = tally
+        memory, (q, v) = self.start(robot), standing_state(robot)
+        sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
+        self.judge = compiling.compile(solver_outcome, self.walking, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
+    ) -> tuple[JointCommand, Memory]:
+        asked, after = super().__call__(t, robot, sensed, command, memory)
+        if after.reflex.folded > 0.5:  # nothing is solved any more
+            return asked, after
+        seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._wrong & {"whole_body"}
+        given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
+        got = self.judge(*given, 0.0)
+        inside = bool(got.solved > 0.5)
+        tally.turns.append(float(got.turns))
+        tally.active += int(got.turns > _ACTIVE)
+        tally.unsolved += int(by_daqp and not inside) + int("mpc" not in self._wrong and got.mpc_solved < 0.5)
+        tally.only_inside += int(inside and not by_daqp)
+        tally.neither += int(not inside and not by_daqp)
+        if inside:
+            tally.beyond += int(not (np.abs(got.torque) <= self.limits * (1.0 + 1e-6)).all())
+            tally.residual.append(float(got.residual))
+            if by_daqp:
+                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.limits)))
+        if got.mpc_solved > 0.5 and "mpc" not in self._wrong and not np.array_equal(memory.forces, after.forces):
+            tally.force.append(float(np.max(np.abs(got.forces - after.forces)) / self.body.weight))
+            tally.residual.append(float(got.mpc_residual))
+        if len(tally.turns) % _SPOIL_EVERY == 0:
+            self._spoil(given)
+        return asked, after
+
+    def _spoil(self, given: tuple[PyTree, ...]) -> None:
+        how = 1.0 + self.tally.spoilt % len(SPOILT)
+        got, tally = self.judge(*given, how), self.tally
+        tally.spoilt += 1
+        tally.spoilt_solved += int(got.solved > 0.5)
+        tally.believed += int(got.solved > 0.5 and how <= HOPELESS)
+        tally.harmed += int(not (np.abs(got.asked) <= self.limits).all())
+
+
+def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:
+    """Differences over so many whole-body programs; where a run has too few, it is pushed from elsewhere and again."""
+    robot, tally, own = robot or library.load("mini_cheetah"), Tally(), CASES[case]
+    weak = tuple(replace(motor, torque_limit=own.strength * motor.torque_limit) for motor in robot.actuators)
+    robot, ground = replace(robot, actuators=weak), Steps.flight(-own.drop, start=0.5) if own.drop else Plane()
+    for k in range(_MOST_RUNS):
+        angle = 2.4 * k  # [rad]: never the same direction again
+        turned = tuple(replace(p, force=tuple(about_z(angle) @ np.asarray(p.force))) for p in own.pushes)
+        controller = Watched()
+        simulation = Simulation(
+            robot,
+            controller,
+            ground=ground,
+            start=standing_start(robot, controller, ground),
+            command=own.command,
+            pushes=turned,
+            stop_on_fall=False,
+        )
+        controller.watch(tally, simulation.robot)
+        simulation.run(min(3.0 if own.pushes else np.inf, (programs - len(tally.turns)) * 1e-3))
+        if len(tally.turns) >= programs or not own.pushes:
+            break
+    return tally
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--programs", type=int, default=1500, help="of each of the seven cases")
+    programs = parser.parse_args(arguments).programs
+    for case in CASES:
+        print(f"{case}: {compared(case, programs).line()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

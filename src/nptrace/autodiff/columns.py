@@ -1,0 +1,126 @@
+"""A whole Jacobian as one straight program: every value carries the tangents it has, and no others.
+
+``derivative.jvp`` pushes one direction, so that directions can be SIMD lanes; each lane then does the work of the
+densest direction. Here every direction is written out, and a tangent that is zero by structure is never made: a joint
+moves its own branch of a tree and what the root has of it. What is left is a fraction of the dense work where a program
+is sparse, as that of a tree is, and it is a program like any other: four branches that are alike share vector
+instructions (``slp``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nptrace.autodiff.derivative import Forward, rebuild
+from nptrace.ir.graph import Graph, Node
+from nptrace.ir.scope import Scopes
+
+Tangents = dict[int, Node]  # by direction; those that are not here are zero
+
+
+class Carried(Exception):
+    """A loop carries tangents from iteration to iteration, or goes over rows: they are not written out."""
+
+
+def columns(
+    graph: Graph, outputs: Sequence[Node], inputs: Sequence[int], at: Mapping[int, float] | None = None
+) -> tuple[Graph, list[Node], list[Tangents]] | None:
+    """(new graph, outputs, of every output its tangents by the number of the input in ``inputs``).
+
+    at: inputs that are known numbers where the derivative is taken. None where a loop carries tangents.
+    """
+    walk = _Columns(graph, outputs, {i: k for k, i in enumerate(inputs)}, at or {})
+    try:
+        walk.visit_all(Scopes.OUTSIDE)
+    except Carried:
+        return None
+    slopes = [walk.multiplied(walk.tangent.get(o, {})) for o in outputs]
+    return walk.new, [walk.primal[o] for o in outputs], slopes
+
+
+class _Columns(Forward):
+    """Every old node gets a new value node, and a tangent node for each direction that moves it."""
+
+    def __init__(
+        self, graph: Graph, roots: Sequence[Node], directions: Mapping[int, int], at: Mapping[int, float]
+    ) -> None:
+        super().__init__(graph, roots, directions)
+        self.at, self.count = at, len(directions)
+        self.behind: list[Tangents] = []  # tangents of narrow values, which are directions of their own from there on
+        self.tangent: dict[Node, Tangents] = {}
+
+    def visit(self, i: Node) -> None:
+        n, g = self.old.nodes[i], self.new
+        if n[0] == "repeat":
+            self.visit_repeat(i)
+        elif n[0] in ("rows", "saved", "stored"):
+            raise Carried  # rows of a scan
+        elif n[0] == "item":
+            self.primal[i] = self.primal[n[1]][n[2]]
+        elif n[0] == "input":
+            self.primal[i] = g.const(self.at[n[1]]) if n[1] in self.at else g.input(n[1])
+            if n[1] in self.given:
+                self.tangent[i] = {self.given[n[1]]: g.const(1)}
+        elif n[0] not in ("param", "counter"):
+            self.primal[i] = rebuild(self.old, g, i, self.primal)
+            if i in self.steep.nodes:
+                self.tangent[i] = self.tangents(i)
+
+    def tangents(self, i: Node) -> Tangents:
+        """Of a value that an output moves with."""
+        n = self.old.nodes[i]
+        if n[0] == "custom_fixed_point":
+            return self.tangent.get(n[2], {})
+        if n[0] == "gradient_bottleneck":
+            return self.narrowed(self.tangent.get(n[1], {}))
+        if n[0] == "lookup_input" and any(k in self.given for k in range(n[1], n[1] + _entries(n[2]))):
+            raise Carried  # a run-time table's tangents are a table
+        operands = self.old.operands(i)
+        moving = [self.tangent.get(x, {}) for x in operands]
+        a, y = [self.primal[x] for x in operands], self.primal[i]
+        found: Tangents = {}
+        for k in sorted(set().union(*moving)):
+            pushed = self.push(n[0], a, [t.get(k, self.zero) for t in moving], y)
+            if pushed != self.zero:
+                found[k] = pushed
+        return found
+
+    def narrowed(self, found: Tangents) -> Tangents:
+        """One direction in place of many."""
+        if len(found) <= 1:
+            return found
+        self.behind.append(found)
+        return {self.count + len(self.behind) - 1: self.new.const(1)}
+
+    def multiplied(self, found: Tangents) -> Tangents:
+        """Tangents by the chosen directions: those by narrow values times theirs, the last ones first."""
+        found, g = dict(found), self.new
+        while found and (last := max(found)) >= self.count:
+            slope = found.pop(last)
+            for k, tangent in self.behind[last - self.count].items():
+                found[k] = g.add(found.get(k, self.zero), g.mul(slope, tangent))
+        return {k: found[k] for k in sorted(found) if found[k] != self.zero}
+
+    def visit_repeat(self, i: Node) -> None:
+        """A loop whose carried values have no slope that counts, as in ``nptrace.custom_fixed_point``."""
+        g, old = self.new, self.old.nodes[i][1]
+        region, initial = self.old.regions[old], self.old.nodes[i][2:]
+        new, params = g.open_region(region.count, len(initial))
+        self.primal.update(zip(region.params, params))
+        self.primal[self.old.counter(old)] = g.counter(new)
+        self.visit_all(old)
+        for k in range(len(initial)):
+            if (old, k) in self.steep.carried and (self.tangent.get(initial[k]) or self.tangent.get(region.results[k])):
+                raise Carried
+        loop = g.repeat(
+            new, [self.primal[x] for x in initial], [self.primal[r] for r in region.results], stop=region.stop
+        )
+        g.regions[new].check_first = region.check_first
+        self.primal[i] = [g.item(loop, k) for k in range(len(initial))]
+
+
+def _entries(shape: Sequence[int]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count

@@ -1,0 +1,58 @@
+"""Whose slopes count: what a derivative needs, which is less than what the values need.
+
+A condition is read but has no slope, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes it
+from elsewhere: a solver's loop behind it carries no tangents at all.
+"""
+
+from collections.abc import Sequence
+
+from nptrace.errors import TraceError
+from nptrace.ir.graph import Graph, Node
+
+_FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input"})
+
+
+class Steep:
+    """What reaches an output by its slope: ``nodes``, ``carried`` (region, k) of loops, ``kept`` (memory, slot)."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
+        self.graph = graph
+        self.carried: set[tuple[int, int]] = set()
+        self.kept: set[tuple[Node, int]] = set()
+        loops = {graph.nodes[i][1]: graph.nodes[i] for i in graph.live(outputs) if graph.op(i) == "repeat"}
+        self.nodes, stack = set[Node](), list(outputs)
+        while stack:
+            i = stack.pop()
+            if i in self.nodes:
+                continue
+            self.nodes.add(i)
+            n = graph.nodes[i]
+            if n[0] in ("item", "param"):
+                region, k = (graph.nodes[n[1]][1], n[2]) if n[0] == "item" else n[1:]
+                self.carried.add((region, k))
+                stack += [loops[region][2 + k], graph.regions[region].results[k]]
+            elif n[0] in ("saved", "stored"):
+                self.kept.add(n[1:3])
+                memory = graph.nodes[n[1]]
+                if memory[0] == "rows":
+                    stack += memory[2 + n[2] :: (len(memory) - 2) // memory[1]]
+                else:
+                    stack.append(graph.regions[memory[1]].saves[n[2]])
+            elif n[0] in ("select", "custom_fixed_point"):
+                stack += n[2:]
+            elif n[0] not in _FLAT:
+                stack += graph.operands(i)
+
+    def moves(self, loop: Node, inputs: frozenset[int]) -> bool:
+        """Whether a loop may depend on some inputs; one inside another loop may by what that carries."""
+        region, graph = self.graph.nodes[loop][1], self.graph
+        needs = [graph.nodes[i] for i in graph.live([loop])]
+        return any((n[0] == "input" and n[1] in inputs) or (n[0] == "param" and n[1] != region) for n in needs)
+
+
+def refuse_no_iterations() -> TraceError:
+    return TraceError(
+        "repeat(..., check_first=True) may make no iteration, and its derivative would then be that of the guess: say"
+        " what the derivative of the solution is with nptrace.custom_fixed_point(found, newton_step), or hold it with"
+        " nptrace.stop_gradient(found)"
+    )

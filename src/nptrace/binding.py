@@ -1,0 +1,247 @@
+"""A function of a constant and arrays, bound to the constant: its numbers are folded into the program.
+
+The constant is any object with ``parameter``, ``with_parameters`` and ``digest``. Its numbers are folded into the
+program, except those named in ``free``, which stay inputs. Shapes come from examples, or from annotations such as
+``Float[ndarray, "n"]``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import inspect
+import sys
+import threading
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from nptrace import ownership
+from nptrace._types import Foreign, Given, PyTree
+from nptrace.errors import InputError, unknown
+from nptrace.frontend import tree
+
+Function = Callable[..., PyTree]
+
+
+class Bound:
+    """A function with its constant bound: positional array arguments, and the free parameters as a last argument.
+
+    A derived class says how to call its kind of constant, and knows more of it: ``example``, ``digest``.
+    """
+
+    what = "constant"
+    kinds = ""  # what a constant may be, in errors
+    called = "compile"  # the function that users call, in errors
+
+    def __init__(
+        self,
+        function: Function,
+        constant: Foreign,
+        examples: Sequence[PyTree],
+        free: Sequence[str],
+        given: Mapping[str, Given],
+    ) -> None:
+        self.original, self.constant, self.free = function, constant, tuple(free)
+        self.__name__ = getattr(_unwrapped(function), "__name__", type(function).__name__)
+        self._check_constant()
+        self.__doc__ = function.__doc__
+        parameters = _parameters(function, constant, self.what)
+        for name in given:
+            if name not in parameters:
+                raise unknown("argument", name, parameters, f"{self.__name__} takes")
+        if len(examples) > len(parameters):
+            raise InputError(
+                f"{self.__name__} takes {len(parameters)} arguments after the {self.what}, got {len(examples)}"
+            )
+        self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
+        self.names: list[str] = []
+        self.examples: list[PyTree] = []
+        self.constants: dict[str, Given] = {}
+        for position, (name, parameter) in enumerate(parameters.items()):
+            if position < len(examples):
+                self._input(name, examples[position])
+            elif name in given and _is_example(given[name]):
+                self._input(name, given[name])
+            elif name in given:
+                self.constants[name] = given[name]
+            elif parameter.default is inspect.Parameter.empty:
+                self._input(name, self._example_of(name))
+        if self.free:
+            self.names.append("parameters")
+            self.examples.append({path: constant.parameter(path) for path in self.free})
+
+    def _input(self, name: str, example: PyTree) -> None:
+        self.names.append(name)
+        self.examples.append(example)
+
+    def __call__(self, *arrays: PyTree) -> PyTree:
+        while _waiting:  # it is being traced: nothing was found in the cache
+            _waiting.pop().start()
+        constant = self.constant
+        if self.free:
+            *arrays, parameters = arrays  # type: ignore[assignment]
+            constant = constant.with_parameters(parameters)
+        named = dict(zip(self.names, arrays)) | self.constants
+        first = () if self.constant is None else (constant,)
+        unnamed = [named.pop(name, default) for name, default in self.unnamed.items()]
+        return self.original(*first, *unnamed, **named)
+
+    @property
+    def is_library(self) -> bool:
+        """Whether the function is a registered package's own, found under its name: it needs no replay."""
+        return ownership.is_library(_unwrapped(self.original))
+
+    def _modules(self) -> tuple[str, ...] | None:
+        """The modules that a trace may enter; None where one was changed in this process, or is a user's."""
+        constant = self.constant
+        if not self.is_library or not (constant is None or ownership.is_library(type(constant))):
+            return None
+        constants = ownership.modules_of((constant, self.constants))
+        modules = ownership.reached({__name__, type(self).__module__, _unwrapped(self.original).__module__, *constants})
+        return None if ownership.modified(modules) else modules
+
+    def digest(self) -> str:
+        """Of the constant."""
+        return str(self.constant.digest)
+
+    def example(self, name: str, shape: tuple[int, ...]) -> PyTree:
+        """Generic numbers for an argument whose shape is known."""
+        random = np.random.default_rng(len(name))
+        return random.normal(size=shape) if shape else float(random.normal())
+
+    def _example_of(self, name: str) -> PyTree:
+        """An example made from the annotation of an argument: generic numbers of the right shape."""
+        try:
+            annotation = typing.get_type_hints(_unwrapped(self.original), include_extras=True).get(name)
+        except Exception:  # an annotation that names something unknown here
+            annotation = None
+        shape = _annotated_shape(annotation, self.constant)
+        if shape is None:
+            raise InputError(self.shape_unknown(name))
+        return self.example(name, shape)
+
+    def shape_unknown(self, name: str) -> str:
+        """What is wrong where an argument has neither example nor annotation."""
+        return f"{self.__name__}: the shape of argument '{name}' is not known; give an example, or annotate it"
+
+    def _check_constant(self) -> None:
+        """Refuse arrays in the constant's place: they would be folded into the program, where an input was meant."""
+        constant, title = self.constant, self.__name__
+        if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
+            raise InputError(
+                f"{title}: what follows the function is its constant{self.kinds}, not {type(constant).__name__}: a"
+                f" function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
+            )
+
+    def key(self) -> str | None:
+        """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        if getattr(self.constant, "digest", None) is None or (modules := self._modules()) is None:
+            return None
+        inner, parts = _unwrapped(self.original), []
+        if isinstance(self.original, functools.partial):
+            parts = [self.original.args, sorted(self.original.keywords.items())]
+        constants = [*parts, sorted(self.constants.items())]
+        if not _plain(constants):
+            return None
+        shapes = _shapes(self.examples)
+        words = (
+            ownership.digest(modules),
+            inner.__module__,
+            inner.__qualname__,
+            constants,
+            self.digest(),
+            self.free,
+            shapes,
+        )
+        return hashlib.sha256(repr(words).encode()).hexdigest()
+
+
+_QUIET = 0.5  # [s] that compiling may take before it is said
+_said = threading.Event()
+_waiting: list[threading.Timer] = []  # started by the first call for a trace
+
+
+@contextlib.contextmanager
+def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
+    """Say once, to a person who waits at a terminal or in a notebook, that something is being compiled."""
+    if _said.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        yield
+        return
+    words = f"{title}: compiling {name}{', cached from now on' if kept else ''}"
+
+    def say() -> None:
+        if not _said.is_set():
+            _said.set()
+            print(words, file=sys.stderr)
+
+    timer = threading.Timer(_QUIET, say)
+    timer.daemon = True
+    _waiting.append(timer)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if timer in _waiting:
+            _waiting.remove(timer)
+
+
+# -- shapes -----------------------------------------------------------------------------------------------------------
+def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InputError(f"{function!r} has no signature that can be read: wrap it in a def") from None
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise InputError(f"a function with *{parameter.name} cannot be compiled: name its arguments")
+    if constant is not None:
+        if not parameters:
+            raise InputError(f"the function takes no argument for the {what}")
+        parameters = parameters[1:]
+    return {p.name: p for p in parameters}
+
+
+def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+    if annotation is float:
+        return ()
+    for choice in typing.get_args(annotation) or (annotation,):
+        words = getattr(choice, "dim_str", None)
+        if words is not None:
+            try:
+                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+            except (AttributeError, TypeError):
+                return None
+    return None
+
+
+def _is_example(value: object) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _shapes(pytree: PyTree) -> str:
+    leaves, _ = tree.flatten(pytree)
+    return repr(([np.shape(x) for x in leaves], _structure(pytree)))
+
+
+def _structure(pytree: PyTree) -> object:
+    if isinstance(pytree, Mapping):
+        return {k: _structure(v) for k, v in pytree.items()}
+    if isinstance(pytree, (tuple, list)):
+        return [_structure(v) for v in pytree]
+    return type(pytree).__qualname__
+
+
+def _plain(value: object) -> bool:
+    """Whether repr names the value fully."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _unwrapped(function: Function) -> Foreign:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function

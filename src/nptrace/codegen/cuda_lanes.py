@@ -1,0 +1,247 @@
+"""A vectorised program as CUDA C: four threads per element, one for each lane; ``cuda.source`` comes here for those.
+
+A wide value is one register in each of the four threads; what belongs to the base is computed by all four alike.
+``extract`` is a shuffle between neighbours in a warp, ``broadcast`` is nothing, ``gather`` a choice by the thread's
+lane. All threads of a warp take the same way: threads beyond the last element work on the last one and keep it to
+themselves, and a loop that may end early ends when it may for the whole warp, as on the lanes of a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from nptrace.codegen.c_emitter import Body, Emitter
+from nptrace.codegen.emit import Layout, tape_size
+from nptrace.errors import InputError
+from nptrace.ir.graph import BOOLEAN_OPS
+from nptrace.ir.program import Operation, Program, walk, without_dead_code
+
+LANES = 4  # threads per element
+PRELUDE = """#define WARP 0xffffffffu
+#define LANE(k, a, b, c, d) ((k) < 2 ? ((k) < 1 ? (a) : (b)) : ((k) < 3 ? (c) : (d)))
+INLINE real hsum(real x)
+{
+    x += __shfl_xor_sync(WARP, x, 1);
+    return x + __shfl_xor_sync(WARP, x, 2);
+}
+"""
+
+
+_MIRRORS = {"side": (1, -1, 1, -1), "end": (1, 1, -1, -1), "cross": (1, -1, -1, 1)}  # registers of signs, by lane
+_SIGNS = {  # of four numbers: their register, and whether it is to be turned round
+    tuple(turn * sign > 0 for sign in signs): (name, turn < 0)
+    for name, signs in {"": (1, 1, 1, 1), **_MIRRORS}.items()
+    for turn in (1, -1)
+}
+
+
+class Split:
+    """Which numbers of the state a thread holds for its lane alone (``fours``), and which all four hold (``ones``).
+
+    ``kept`` are the values that the body hands out, ``outputs[k]`` the place of output k in it and its lane, or None.
+    """
+
+    def __init__(self, program: Program, layout: Layout) -> None:
+        _check(program, layout)
+        self.fours = _wide_states(program, layout)
+        self.taken = {offset: (k, lane) for k, four in enumerate(self.fours) for lane, offset in enumerate(four)}
+        self.ones = [k for k in range(layout.size("state")) if k not in self.taken]
+        self.advances = len(program.outputs) == layout.size("state")
+        lanes = {s.result: (s.operands[0], s.detail[0]) for s in walk(program.body) if s.op == "extract"}
+        by_lane = self._by_lane(program.outputs, lanes)
+        self.kept: list[int] = []
+        self.outputs: list[tuple[int, int | None]] = []
+        for k, value in enumerate(program.outputs):
+            kept, lane = lanes.get(value, (value, None)) if k in by_lane else (value, None)
+            if kept not in self.kept:
+                self.kept.append(kept)
+            self.outputs.append((self.kept.index(kept), lane))
+
+    def _by_lane(self, outputs: Sequence[int], lanes: dict[int, tuple[int, int]]) -> set[int]:
+        """Outputs that each thread keeps for its own lane; the next step reads any other in all four threads."""
+        if not self.advances:
+            return set(range(len(outputs)))
+        found: set[int] = set()
+        for offsets in self.fours:
+            ends = [lanes.get(outputs[k], (None, None)) for k in offsets]
+            if len({value for value, _ in ends}) == 1 and [lane for _, lane in ends] == list(range(LANES)):
+                found |= set(offsets)
+        return found
+
+
+def _check(program: Program, layout: Layout) -> None:
+    """Refuse what four threads cannot share."""
+    if program.lanes != LANES:
+        raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
+    places = layout.places()
+    if any(s.op == "lookup_input" and places[s.detail[0]][0] == "state" for s in walk(program.body)):
+        raise InputError("a table that is part of the state cannot be split among the threads of a element")
+
+
+def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
+    """Offsets of the numbers of the state that are read side by side, lane by lane, none of them twice."""
+    places, fours, taken = layout.places(), list[tuple[int, ...]](), set[int]()
+    for s in walk(program.body):
+        if s.op == "input" and s.result in program.wide:
+            at = [places[k] for k in s.detail]
+            offsets = tuple(offset for _, offset in at)
+            if all(area == "state" for area, _ in at) and not taken.intersection(offsets):
+                taken.update(offsets)
+                fours.append(offsets)
+    return fours
+
+
+class LaneBody(Body):
+    """Statements of a vectorised program; ``lane`` is the number of the thread's lane."""
+
+    forgets = True
+
+    def __init__(self, program: Program, layout: Layout, emitter: Emitter, split: Split) -> None:
+        super().__init__(program, layout, emitter)
+        self.split, self.truths = split, set[int]()
+        self.mirrored: dict[tuple[str, float], str] = {}
+
+    def value(self, s: Operation) -> str:
+        e = self.e
+        truth = s.op in BOOLEAN_OPS or (s.op in ("extract", "gather", "broadcast") and s.operands[0] in self.truths)
+        if truth:
+            self.truths.add(s.result)
+        kind = ("int", "b") if truth else ("real", "v")
+        if s.op == "broadcast":
+            return self.names[s.operands[0]]
+        if s.op == "extract":
+            return e.new(f"__shfl_sync(WARP, {self.names[s.operands[0]]}, {s.detail[0]}, {LANES})", *kind)
+        if s.op == "hsum":
+            return e.new(f"hsum({self.names[s.operands[0]]})")
+        if s.op == "gather":
+            return e.new(_chosen([self.names[x] for x in s.operands]), *kind)
+        if s.result in self.program.wide and s.op == "const":
+            self.constants[s.result] = s.detail[0]
+            return self._wide_constant(s.detail[0])
+        if s.result in self.program.wide and s.op == "input":
+            return self._wide_input([self.places[k] for k in s.detail])
+        return super().value(s)
+
+    def _wide_constant(self, values: Sequence[float]) -> str:
+        """Mirrored groups differ in signs: a register of signs serves all such constants, and a minus costs nothing."""
+        e, first = self.e, values[0]
+        signs = tuple(x > 0 for x in values)
+        if first == 0 or any(abs(x) != abs(first) for x in values) or signs not in _SIGNS:
+            return e.new(_chosen([e.const(x) for x in values]))
+        name, minus = _SIGNS[signs]
+        key = name, abs(first)
+        if key not in self.mirrored:
+            self.mirrored[key] = e.new(f"{name} * {e.const(abs(first))}" if name else e.const(abs(first)))
+        return f"(-{self.mirrored[key]})" if minus else self.mirrored[key]
+
+    def _wide_input(self, places: Sequence[tuple[str, int]]) -> str:
+        e, offsets = self.e, tuple(offset for _, offset in places)
+        if offsets in self.split.fours and all(area == "state" for area, _ in places):
+            return f"four[{self.split.fours.index(offsets)}]"
+        area = places[0][0]
+        if area != "state" and len({a for a, _ in places}) == 1:
+            return e.new(e.element(area, at_lane(offsets)))
+        return e.new(_chosen([self.load(*place) for place in places]))
+
+    def load(self, area: str, offset: int) -> str:
+        if area != "state":
+            return super().load(area, offset)
+        if offset in self.split.taken:
+            slot, lane = self.split.taken[offset]
+            return self.e.new(f"__shfl_sync(WARP, four[{slot}], {lane}, {LANES})")
+        return f"one[{self.split.ones.index(offset)}]"
+
+    def stopped(self, flag: str) -> str:
+        return f"__all_sync(WARP, {flag} == (real)1)"
+
+
+def _chosen(values: Sequence[str]) -> str:
+    """One of four by the lane of the thread, with as few choices as it takes."""
+    a, b, c, d = values
+    if a == b == c == d:
+        return a
+    if (a, b) == (c, d):
+        return f"lane & 1 ? {b} : {a}"
+    if a == b and c == d:
+        return f"lane & 2 ? {c} : {a}"
+    return f"LANE(lane, {a}, {b}, {c}, {d})"
+
+
+def at_lane(offsets: Sequence[int]) -> str:
+    """The place of the lane's own number, written as a sum where the places are evenly spaced."""
+    step = offsets[1] - offsets[0]
+    if all(b - a == step for a, b in pairwise(offsets)):
+        return f"{offsets[0]} + {step} * lane"
+    return _chosen([str(k) for k in offsets])
+
+
+def body(program: Program, layout: Layout, name: str, e: Emitter, split: Split) -> tuple[str, int]:
+    """The device function of one step, and how much memory the loops of a thread need."""
+    statements = without_dead_code(program.body, split.kept)
+    program = Program(
+        body=statements, outputs=split.kept, input_size=program.input_size, tables=program.tables, wide=program.wide
+    )
+    walked = LaneBody(program, layout, e, split)
+    walked.run(statements)
+    for k, value in enumerate(split.kept):
+        e.line(f"out[{k}] = {walked.names[value]};")
+    arguments = "const real *one, const real *four, const real *rest, const real *shared, real *out, real *work"
+    unused = "".join(f"    (void){a};\n" for a in ("one", "four", "rest", "shared", "work", "stride", "lane"))
+    head = f"INLINE void {name}_body({arguments}, size_t stride, int lane)\n"
+    signs = "".join(
+        f"    const real {name} = {_chosen([f'(real){x}' for x in by_lane])};\n    (void){name};\n"
+        for name, by_lane in _MIRRORS.items()
+    )
+    return head + f"{{\n{unused}{signs}" + "\n".join(e.lines) + "\n}\n", tape_size(statements)
+
+
+def kernels(name: str, split: Split, tape: int) -> str:
+    """Loads, stores and the loop over steps. Threads beyond the last element stay for the shuffles."""
+    shared = "const real *__restrict__ rest, const real *__restrict__ shared"
+    ones, fours = split.ones, split.fours
+    start = [
+        "const size_t thread = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = (size_t)elements;",
+        f"const int lane = (int)(thread % {LANES});",
+        f"const int mine = thread / {LANES} < stride;",
+        f"const size_t element = mine ? thread / {LANES} : stride - 1;",
+        f"real one[{max(1, len(ones))}], four[{max(1, len(fours))}];",
+        f"real out[{max(1, len(split.kept))}], work[{max(1, tape)}];",
+        *(f"one[{k}] = state[{offset} * stride + element];" for k, offset in enumerate(ones)),
+        *(f"four[{k}] = state[({at_lane(offsets)}) * stride + element];" for k, offsets in enumerate(fours)),
+        *([] if ones or fours else ["(void)state;"]),
+    ]
+    call = f"{name}_body(one, four, rest + element, shared, out, work, stride, lane);"
+    stores = []
+    for k, (kept, lane) in enumerate(split.outputs):
+        stores.append(f"if (mine && lane == {lane or 0})")
+        stores.append(f"    out_[{k} * stride + element] = out[{kept}];")
+    evaluate = _kernel(
+        f"{name}_evaluate(const real *__restrict__ state, {shared}, real *__restrict__ out_, int elements)",
+        [*start, call, *stores],
+    )
+    if not split.advances:
+        return evaluate
+    moves = [f"one[{k}] = out[{split.outputs[offset][0]}];" for k, offset in enumerate(ones)]
+    for k, offsets in enumerate(fours):
+        ends = [f"out[{split.outputs[offset][0]}]" for offset in offsets]
+        moves.append(f"four[{k}] = {_chosen(ends)};")
+    keep = [
+        "if (!mine)",
+        "    return;",
+        *(f"state[({at_lane(offsets)}) * stride + element] = four[{k}];" for k, offsets in enumerate(fours)),
+        "if (lane != 0)",
+        "    return;",
+        *(f"state[{offset} * stride + element] = one[{k}];" for k, offset in enumerate(ones)),
+    ]
+    loop = ["for (int step = 0; step < steps; ++step) {", *(f"    {line}" for line in (call, *moves)), "}"]
+    advance = _kernel(
+        f"{name}_advance(real *__restrict__ state, {shared}, int steps, int elements)",
+        [*start, "#pragma unroll 1", *loop, *keep],
+    )
+    return f"{evaluate}\n{advance}"
+
+
+def _kernel(head: str, lines: Sequence[str]) -> str:
+    text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
+    return f'extern "C" __global__ void __launch_bounds__(BLOCK)\n{head}\n{{\n{text}\n}}\n'

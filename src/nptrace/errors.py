@@ -1,0 +1,70 @@
+"""Errors that are raised on purpose. Every message is one sentence that names the culprit and the choices."""
+
+import difflib
+import math
+import sys
+import types
+from collections.abc import Iterable
+from typing import SupportsFloat
+
+from nptrace import packages
+
+_MOST_SHOWN = 24
+
+
+_MOST_CHARACTERS = 2000  # of a sentence: a culprit that was quoted may be of any length
+
+
+class NptraceError(Exception):
+    """Base of all errors that are raised on purpose, here and in packages that build on this one."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= _MOST_CHARACTERS:
+            return text
+        return f"{text[: _MOST_CHARACTERS - 400]} … {text[-300:]}"
+
+
+class InputError(NptraceError):
+    """A value, shape, name or option that the called function cannot take."""
+
+
+class TraceError(NptraceError):
+    """Plain NumPy code did something with a traced value that a trace cannot record.
+
+    Not a TypeError or ValueError: code that catches those must not swallow it and go on with a wrong number.
+    """
+
+
+class TraceMismatch(TraceError):
+    """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
+
+
+def callers_level() -> int:
+    """``stacklevel`` of a warning that is to name the user's line, however deep in our packages it is given."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and (packages.in_folder(frame.f_code.co_filename) or _of_dataclass(frame)):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _of_dataclass(frame: types.FrameType) -> bool:
+    """Whether a frame is the ``__init__`` that a dataclass of ours wrote for itself."""
+    return frame.f_code.co_name == "__init__" and packages.in_folder(str(frame.f_globals.get("__file__", "")))
+
+
+def finite(value: SupportsFloat) -> bool:
+    """Whether a number is finite as a float; a whole number may be too large for one."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:
+    """The error for a name that is not there; lists the known ones and offers the nearest."""
+    names = [str(k) for k in known]
+    near = difflib.get_close_matches(str(name), names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    shown = names if len(names) <= _MOST_SHOWN else [*names[:_MOST_SHOWN], f"and {len(names) - _MOST_SHOWN} more"]
+    return InputError(f"unknown {what} {str(name)!r}{hint}: {owner} {', '.join(shown) if shown else 'none'}")

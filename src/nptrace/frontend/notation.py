@@ -1,0 +1,253 @@
+"""A trace in words for people: as LaTeX, or as Python that runs with NumPy alone.
+
+Small mechanisms come out as sums of harmonics (``harmonics``), with c12 for cos(q1 + q2); what has no such form is
+written step by step, shared values named t1, t2, ...
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nptrace.errors import InputError
+from nptrace.frontend.tracer import Trace
+from nptrace.ir.graph import Graph, Node
+from nptrace.ir.harmonics import NotHarmonic, Term, sums
+
+_LONGEST = 90  # characters of one step
+
+
+@dataclass(frozen=True)
+class Names:
+    """What inputs are called: in Python, and in LaTeX."""
+
+    python: tuple[str, ...]
+    latex: tuple[str, ...]
+
+
+def python_text(traced: Trace, function: str, arguments: Sequence[str], names: Names, about: str) -> str:
+    """The trace as the source of a function; every argument is an array, unpacked into ``names``."""
+    lines, at = ["import numpy as np", "", "", f"def {function}({', '.join(arguments)}):", f'    """{about}"""'], 0
+    for argument, size in zip(arguments, traced.argument_sizes):
+        own = names.python[at : at + size]
+        lines.append(f"    {', '.join(own)}{',' if size == 1 else ''} = {argument}")
+        at += size
+    try:
+        steps, results = _harmonic_python(traced, names)
+    except NotHarmonic:
+        written = _Steps(traced.graph, traced.outputs, names.python, _PYTHON)
+        steps, results = written.steps, [written.text(o) for o in traced.outputs]
+    lines += [f"    {left} = {right}" for left, right in steps]
+    return "\n".join([*lines, f"    return {_python_array(results, _one_shape(traced))}", ""])
+
+
+def equations(traced: Trace, symbol: str, names: Names, digits: int = 4) -> list[str]:
+    """The trace as LaTeX, one equation for every entry that is not zero: M_{11} = 0.5 + 0.1 \\cos(q_2)."""
+    try:
+        written = [_latex_sum(terms, names, digits) for terms in sums(traced.graph, traced.outputs, traced.input_size)]
+        lines = []
+    except NotHarmonic:
+        steps = _Steps(traced.graph, traced.outputs, names.latex, _latex_style(digits))
+        written = [steps.text(o) for o in traced.outputs]
+        lines = [f"{left} = {right}" for left, right in steps.steps]
+    return lines + _named_entries(written, symbol, _one_shape(traced))
+
+
+def latex(traced: Trace, symbol: str, names: Names, digits: int = 4) -> str:
+    """All equations in one aligned block."""
+    rows = [line.replace(" = ", " &= ", 1) for line in equations(traced, symbol, names, digits)]
+    return "\n".join([r"\begin{aligned}", " \\\\\n".join(rows), r"\end{aligned}"])
+
+
+def _one_shape(traced: Trace) -> tuple[int, ...]:
+    if len(traced.output_shapes) != 1 or len(traced.output_shapes[0]) > 2:
+        raise InputError("only a function that returns one number, vector or matrix can be written down")
+    return traced.output_shapes[0]
+
+
+# -- harmonics --------------------------------------------------------------------------------------------------------
+def _harmonic_python(traced: Trace, names: Names) -> tuple[list[tuple[str, str]], list[str]]:
+    """(definitions of the sines and cosines, the entries)."""
+    found = sums(traced.graph, traced.outputs, traced.input_size)
+    waves: dict[str, str] = {}
+
+    def wave(term: Term) -> str:
+        name = _wave_name(term, names.python)
+        angle = _combination(term.harmonics, names.python, " * ")
+        waves[name] = f"np.{term.kind}({angle})"
+        return name
+
+    results = []
+    for terms in found:
+        parts = []
+        for term in terms:
+            factors = [name if p == 1 else f"{name}**{p}" for name, p in zip(names.python, term.powers) if p]
+            factors += [wave(term)] if term.kind != "1" else []
+            parts.append((term.coefficient, " * ".join(factors)))
+        results.append(_joined(parts, lambda c: repr(float(c)), " * "))
+    return sorted(waves.items(), key=lambda item: (len(item[0]), item[0])), results
+
+
+def _latex_sum(terms: list[Term], names: Names, digits: int) -> str:
+    parts = []
+    for term in terms:
+        factors = [name if p == 1 else f"{name}^{{{p}}}" for name, p in zip(names.latex, term.powers) if p]
+        if term.kind != "1":
+            factors.append(f"\\{term.kind}({_combination(term.harmonics, names.latex, ' ')})")
+        parts.append((term.coefficient, r" \, ".join(factors)))
+    return _joined(parts, lambda c: _latex_number(c, digits), r" \, ")
+
+
+def _wave_name(term: Term, names: Sequence[str]) -> str:
+    """c12 for cos(q1 + q2), s1m2 for sin(q1 - q2), c11 for cos(2 q1)."""
+    used = [
+        (k, name.lstrip("q") if name.lstrip("q").isdigit() else name) for k, name in zip(term.harmonics, names) if k
+    ]
+    between = "" if all(len(number) == 1 for _, number in used) else "_"
+    signed = [("m" if k < 0 else "") + number for k, number in used for _ in range(abs(k))]
+    return term.kind[0] + between + between.join(signed)
+
+
+def _combination(multiples: Sequence[int], names: Sequence[str], times: str) -> str:
+    return _joined([(float(k), name) for k, name in zip(multiples, names) if k], lambda c: f"{c:g}", times)
+
+
+def _joined(parts: Sequence[tuple[float, str]], number: Callable[[float], str], times: str) -> str:
+    """a x - b y + c, without factors of one."""
+    text = ""
+    for c, rest in parts:
+        size = number(abs(c))
+        word = size if not rest else rest if float(abs(c)) == 1.0 else f"{size}{times}{rest}"
+        text += (f" {'-' if c < 0 else '+'} " if text else "-" if c < 0 else "") + word
+    return text or "0"
+
+
+# -- step by step -----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Style:
+    """How a language writes things down."""
+
+    number: Callable[[float], str]
+    temporary: str
+    product: str
+    quotient: str  # of {0} by {1}
+    functions: dict[str, str]
+
+
+_PYTHON = _Style(
+    lambda c: repr(float(c)),
+    "t{0}",
+    "{0} * {1}",
+    "{0} / {1}",
+    {
+        "sin": "np.sin({0})",
+        "cos": "np.cos({0})",
+        "sqrt": "np.sqrt({0})",
+        "atan2": "np.arctan2({0}, {1})",
+        "abs": "np.abs({0})",
+        "exp": "np.exp({0})",
+        "log": "np.log({0})",
+    },
+)
+
+
+def _latex_style(digits: int) -> _Style:
+    return _Style(
+        lambda c: _latex_number(c, digits),
+        "t_{{{0}}}",
+        r"{0} \, {1}",
+        r"{0} / {1}",
+        {
+            "sin": r"\sin({0})",
+            "cos": r"\cos({0})",
+            "sqrt": r"\sqrt{{{0}}}",
+            "atan2": r"\mathrm{{atan2}}({0}, {1})",
+            "abs": r"|{0}|",
+            "exp": r"e^{{{0}}}",
+            "log": r"\log({0})",
+        },
+    )
+
+
+class _Steps:
+    """Values that are read twice, or grow too long, get a name; all others are written where they are read."""
+
+    def __init__(self, graph: Graph, outputs: Sequence[Node], inputs: Sequence[str], style: _Style) -> None:
+        self.graph, self.style, self.inputs = graph, style, inputs
+        self.steps: list[tuple[str, str]] = []
+        self._texts: dict[Node, tuple[str, int]] = {}  # with the strength of its weakest operator: 0 sum, 1 product, 2
+        live = graph.live(outputs)
+        readers = Counter(x for i in live for x in graph.operands(i))
+        for i in live:
+            text, strength = self._written(i)
+            if graph.op(i) not in ("const", "input") and (readers[i] > 1 or len(text) > _LONGEST):
+                name = style.temporary.format(len(self.steps) + 1)
+                self.steps.append((name, text))
+                text, strength = name, 2
+            self._texts[i] = text, strength
+
+    def text(self, i: Node) -> str:
+        return self._texts[i][0]
+
+    def _written(self, i: Node) -> tuple[str, int]:
+        n = self.graph.nodes[i]
+        if n[0] == "const":
+            return self.style.number(n[1]), 2 if n[1] >= 0 else 0
+        if n[0] == "input":
+            return self.inputs[n[1]], 2
+        a = list(n[1:])
+        if n[0] in ("add", "sub"):
+            return f"{self._inside(a[0], 0)} {'+' if n[0] == 'add' else '-'} {self._inside(a[1], 1)}", 0
+        if n[0] == "neg":
+            return f"-{self._inside(a[0], 1)}", 0
+        if n[0] == "mul":
+            return self.style.product.format(self._inside(a[0], 1), self._inside(a[1], 2)), 1
+        if n[0] == "inv":
+            return self.style.quotient.format(self.style.number(1.0), self._inside(a[0], 2)), 1
+        if n[0] == "div":
+            return self.style.quotient.format(self._inside(a[0], 1), self._inside(a[1], 2)), 1
+        if n[0] in self.style.functions:
+            return self.style.functions[n[0]].format(*(self.text(x) for x in a)), 2
+        raise InputError(f"a function with '{n[0]}' cannot be written down")
+
+    def _inside(self, i: Node, strength: int) -> str:
+        text, own = self._texts[i]
+        return text if own >= strength else f"({text})"
+
+
+# -- results ----------------------------------------------------------------------------------------------------------
+def _named_entries(written: list[str], symbol: str, shape: tuple[int, ...]) -> list[str]:
+    """M_{12} = M_{21} = ... for equal entries; zeros are left out."""
+    wide = max(shape, default=1) > 9
+    labels = [
+        f"{symbol}_{{{(',' if wide else '').join(str(k + 1) for k in index)}}}" if index else symbol
+        for index in np.ndindex(*shape)
+    ]
+    together: dict[str, list[str]] = {}
+    for label, text in zip(labels, written):
+        together.setdefault(text, []).append(label)
+    lines = [f"{' = '.join(same)} = {text}" for text, same in together.items() if text != "0"]
+    return lines or [f"{symbol} = 0"]
+
+
+def _python_array(results: list[str], shape: tuple[int, ...]) -> str:
+    if not shape:
+        return results[0]
+    if len(shape) == 1:
+        return "np.array([\n" + "".join(f"        {r},\n" for r in results) + "    ])"
+    rows = [results[k * shape[1] : (k + 1) * shape[1]] for k in range(shape[0])]
+    return "np.array([\n" + "".join(f"        [{', '.join(row)}],\n" for row in rows) + "    ])"
+
+
+def _latex_number(c: float, digits: int) -> str:
+    if c == 0 or not math.isfinite(c):
+        return f"{c:g}"
+    text = f"{c:.{digits}g}"
+    if "e" not in text:
+        return text
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa} \\cdot 10^{{{int(exponent)}}}"

@@ -1,0 +1,319 @@
+"""Pytrees of arrays: tuples, named tuples, lists, dicts and dataclasses with arrays and numbers as leaves.
+
+A leaf is a NumPy array, a NumPy scalar, an int or a float. Everything else that is not a pytree (None, bool, str, an
+enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are walked in the order
+of their keys' names, so that two dicts that are equal have their leaves in the same order. Dataclasses are rebuilt
+without their ``__init__``: a validation there must not meet traced values.
+"""
+
+import dataclasses
+import functools
+import importlib
+import math
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from nptrace import packages
+from nptrace._types import Given, PyTree
+from nptrace.errors import TraceError
+from nptrace.frontend.scalar import Scalar
+
+Rebuild = Callable[[Sequence[PyTree]], PyTree]
+
+
+def flatten(pytree: PyTree, truths: bool = False) -> tuple[list[PyTree], Rebuild]:
+    """(leaves, rebuild): the leaves in order, and a function from as many new leaves to the same pytree.
+
+    ``truths``: a Python bool is a leaf too.
+    """
+    if is_leaf(pytree, truths):
+        return [pytree], _only
+    parts = _parts(pytree)
+    if parts is None:
+        return [], lambda new: pytree
+    children, make = parts
+    flat = [flatten(child, truths) for child in children]
+    sizes = [len(leaves) for leaves, _ in flat]
+
+    def rebuild(new: Sequence[PyTree]) -> PyTree:
+        new, out, at = list(new), [], 0
+        for (_, child), size in zip(flat, sizes):
+            out.append(child(new[at : at + size]))
+            at += size
+        return make(out)
+
+    return [x for leaves, _ in flat for x in leaves], rebuild
+
+
+def labels(pytree: PyTree, name: str = "") -> list[str]:
+    """A name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
+    if is_leaf(pytree):
+        return [name]
+    parts = _parts(pytree)
+    if parts is None:
+        return []
+    if isinstance(pytree, dict):
+        keys = [str(k) for k in _sorted_keys(pytree)]
+    elif _is_record(pytree):
+        keys = [f.name for f in dataclasses.fields(pytree)]
+    else:
+        keys = [str(k) for k in range(len(parts[0]))]
+    dotted = [f"{name}.{key}" if name else key for key in keys]
+    return [label for key, child in zip(dotted, parts[0]) for label in labels(child, key)]
+
+
+def is_leaf(x: object, truths: bool = False) -> bool:
+    """Whether x is data: an array or a number."""
+    kind = type(x)
+    if kind is Scalar or kind is float or kind is int:
+        return True
+    if kind is bool:
+        return truths
+    return isinstance(x, (np.ndarray, np.number, np.bool_)) or (isinstance(x, (int, float)) and not _is_enum(x))
+
+
+def _is_enum(x: object) -> bool:
+    return hasattr(type(x), "__members__")
+
+
+def _is_record(pytree: object) -> bool:
+    return dataclasses.is_dataclass(pytree) and not isinstance(pytree, type)
+
+
+def _parts(pytree: PyTree) -> tuple[list[PyTree], Callable[[list[PyTree]], PyTree]] | None:
+    """(children, how to put new ones together), or None for a constant."""
+    if isinstance(pytree, dict):
+        keys = _sorted_keys(pytree)
+        return [pytree[k] for k in keys], lambda new: _make_dict(pytree, dict(zip(keys, new)))
+    if isinstance(pytree, tuple) and hasattr(pytree, "_fields"):
+        return list(pytree), lambda new: type(pytree)(*new)
+    if isinstance(pytree, (tuple, list)):
+        return list(pytree), tuple if isinstance(pytree, tuple) else list
+    if _is_record(pytree):
+        names = [f.name for f in dataclasses.fields(pytree)]
+        rest = {
+            k: v for k, v in getattr(pytree, "__dict__", {}).items() if k not in names and not _is_cached(pytree, k)
+        }
+        return [getattr(pytree, n) for n in names], lambda new: _make_record(type(pytree), dict(zip(names, new)), rest)
+    return None
+
+
+def _sorted_keys(pytree: dict) -> list[Hashable]:
+    return sorted(pytree, key=lambda k: (type(k).__name__, str(k)))
+
+
+def _make_dict(pytree: dict, new: dict) -> dict:
+    return {k: new[k] for k in pytree}  # in the order of the example
+
+
+def _is_cached(pytree: object, name: str) -> bool:
+    return isinstance(getattr(type(pytree), name, None), functools.cached_property)
+
+
+def _make_record(kind: type, values: dict[str, PyTree], rest: dict[str, PyTree]) -> PyTree:
+    record: object = object.__new__(kind)
+    for name, value in (*values.items(), *rest.items()):
+        object.__setattr__(record, name, value)
+    return record
+
+
+def _only(new: Sequence[PyTree]) -> PyTree:
+    return new[0]
+
+
+def shapes(leaves: Sequence[PyTree]) -> list[tuple[int, ...]]:
+    return [np.shape(x) for x in leaves]
+
+
+def size(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+# -- structure -------------------------------------------------------------------------------------------------------
+class Mismatch(Exception):
+    """A pytree is not built like its example; ``difference`` says how."""
+
+
+def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
+    """A quick ``read(pytree, leaves)`` for pytrees built like the example: appends the leaves, or raises ``Mismatch``.
+
+    Calls of compiled functions go through here, so the walk over the structure is done once, not at every call.
+    """
+    if is_leaf(example):
+        return _read_leaf
+    parts = _parts(example)
+    kind = type(example)
+    if parts is None:
+
+        def constant(pytree: PyTree, leaves: list[PyTree]) -> None:
+            if pytree is not example and not _same(pytree, example):
+                raise Mismatch
+
+        return constant
+    readers = [reader(child) for child in parts[0]]
+    if _is_record(example):
+        fields = tuple((f.name, read) for f, read in zip(dataclasses.fields(example), readers))
+
+        def record(pytree: PyTree, leaves: list[PyTree]) -> None:
+            if type(pytree) is not kind:
+                raise Mismatch
+            for name, read in fields:
+                read(getattr(pytree, name), leaves)
+
+        return record
+    if isinstance(example, dict):
+        items = tuple(zip(_sorted_keys(example), readers))
+
+        def mapping(pytree: PyTree, leaves: list[PyTree]) -> None:
+            if not isinstance(pytree, dict) or len(pytree) != len(items):
+                raise Mismatch
+            for key, read in items:
+                if key not in pytree:
+                    raise Mismatch
+                read(pytree[key], leaves)
+
+        return mapping
+
+    def sequence(pytree: PyTree, leaves: list[PyTree]) -> None:
+        if type(pytree) is not kind or len(pytree) != len(readers):
+            raise Mismatch
+        for child, read in zip(pytree, readers):
+            read(child, leaves)
+
+    return sequence
+
+
+def _read_leaf(pytree: PyTree, leaves: list[PyTree]) -> None:
+    if not is_leaf(pytree):
+        raise Mismatch
+    leaves.append(pytree)
+
+
+def difference(pytree: PyTree, example: PyTree, name: str = "it", truths: bool = False) -> str | None:
+    """How the structure or the constants of a pytree differ from an example's, in words; None if they do not."""
+    if is_leaf(example, truths) or is_leaf(pytree, truths):
+        if is_leaf(example, truths) and is_leaf(pytree, truths):
+            return None
+        return f"{name} is {_kind(pytree)} rather than {_kind(example)}"
+    parts, wanted = _parts(pytree), _parts(example)
+    if parts is None or wanted is None:
+        if parts is None and wanted is None and (pytree is example or _same(pytree, example)):
+            return None
+        return f"{name} is {_kind(pytree)} rather than {_kind(example)}"
+    labels, expected = _labels(pytree), _labels(example)
+    if labels != expected:
+        return f"{name} has the parts {', '.join(labels)} rather than {', '.join(expected)}"
+    for label, child, model in zip(labels, parts[0], wanted[0]):
+        found = difference(child, model, f"{name}{label}", truths)
+        if found:
+            return found
+    return None
+
+
+def _labels(pytree: PyTree) -> list[str]:
+    if isinstance(pytree, dict):
+        return [f"[{k!r}]" for k in _sorted_keys(pytree)]
+    if _is_record(pytree):
+        return [f".{f.name}" for f in dataclasses.fields(pytree)]
+    return [f"[{k}]" for k in range(len(pytree))]
+
+
+def _same(a: object, b: object) -> bool:
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:
+        return False
+
+
+def _kind(x: object) -> str:
+    if x is None or isinstance(x, (bool, str)):
+        return repr(x)
+    return "an array or a number" if is_leaf(x) else f"a {type(x).__name__}"
+
+
+# -- descriptions for files ------------------------------------------------------------------------------------------
+def describe(pytree: PyTree) -> dict[str, object]:
+    """The structure of a pytree as JSON can hold it; refuses what ``from_spec`` could not rebuild.
+
+    Classes are named, and only those of the library's packages: a file must not choose what is imported.
+    """
+    if is_leaf(pytree):
+        return {"leaf": list(np.shape(pytree))}
+    if pytree is None or isinstance(pytree, (bool, str)):
+        return {"constant": pytree}
+    if type(pytree) is dict:
+        if not all(type(k) is str for k in pytree):
+            raise TraceError("only dicts with text keys can be described in a file")
+        return {"dict": [[k, describe(v)] for k, v in pytree.items()]}
+    if type(pytree) in (tuple, list):
+        return {type(pytree).__name__: [describe(v) for v in pytree]}
+    kind = type(pytree)
+    named = f"{kind.__module__}:{kind.__qualname__}"
+    spec: dict[str, object]
+    if isinstance(pytree, tuple) and hasattr(pytree, "_fields"):
+        spec = {"namedtuple": named, "parts": [[n, describe(v)] for n, v in zip(pytree._fields, pytree)]}
+    elif _is_record(pytree):
+        spec = {
+            "dataclass": named,
+            "parts": [[f.name, describe(getattr(pytree, f.name))] for f in dataclasses.fields(pytree)],
+        }
+    else:
+        raise TraceError(f"a {kind.__name__} cannot be described in a file")
+    if _resolve(named) is not kind:
+        raise TraceError(f"{named} cannot be found again by its name")
+    return spec
+
+
+def from_spec(spec: Given) -> Rebuild:
+    """The rebuild function of a pytree from its description: new leaves to the pytree. Refuses a damaged one."""
+    try:
+        example = _example(spec)
+    except TraceError:
+        raise
+    except Exception as error:
+        raise TraceError(f"a damaged description of a pytree of arrays: {error}") from None
+    leaves, rebuild = flatten(example)
+
+    def checked(new: Sequence[PyTree]) -> PyTree:
+        if len(new) != len(leaves):
+            raise TraceError(f"{len(new)} arrays for a pytree of {len(leaves)}")
+        return rebuild(new)
+
+    return checked
+
+
+def _example(spec: Given) -> PyTree:
+    """A pytree of the described structure with zeros as leaves."""
+    if "leaf" in spec:
+        return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
+    if "constant" in spec:
+        if spec["constant"] is not None and not isinstance(spec["constant"], (bool, str)):
+            raise TraceError("a damaged description of a pytree of arrays: a constant is None, a bool or a text")
+        return spec["constant"]
+    if "dict" in spec:
+        return {str(k): _example(v) for k, v in spec["dict"]}
+    if "tuple" in spec:
+        return tuple(_example(v) for v in spec["tuple"])
+    if "list" in spec:
+        return [_example(v) for v in spec["list"]]
+    kind = _resolve(spec["dataclass"] if "dataclass" in spec else spec["namedtuple"])
+    values = {str(name): _example(v) for name, v in spec["parts"]}
+    if "dataclass" in spec and dataclasses.is_dataclass(kind):
+        if list(values) == [f.name for f in dataclasses.fields(kind)]:
+            return _make_record(kind, values, {})
+    elif "namedtuple" in spec and issubclass(kind, tuple) and list(values) == list(getattr(kind, "_fields", ())):
+        return kind(**values)
+    raise TraceError(f"a damaged description of a pytree of arrays: {kind.__name__} has other fields now")
+
+
+def _resolve(named: str) -> type:
+    module, _, qualified = named.partition(":")
+    if not packages.in_package(module):
+        raise TraceError(f"{named} is not a class of {packages.listed()}, and others are not looked up by name")
+    found: object = importlib.import_module(module)
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type):
+        raise TraceError(f"{named} is not a class")
+    return found

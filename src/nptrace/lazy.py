@@ -1,0 +1,21 @@
+"""Rooms whose names load when they are first used, so that importing the package stays quick."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from nptrace._types import Named
+
+
+def lazy_exports(
+    package: str, files: Mapping[str, str]
+) -> tuple[list[str], Callable[[str], Named], Callable[[], list[str]]]:
+    """``__all__``, ``__getattr__`` and ``__dir__`` of a package: for each file, the names that it gives to users."""
+    homes = {name: file for file, names in files.items() for name in names.split()}
+
+    def load(name: str) -> Named:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = import_module(f"{package}.{homes[name]}")
+        return module if homes[name].rpartition(".")[2] == name else getattr(module, name)
+
+    return sorted(homes), load, lambda: sorted(homes)

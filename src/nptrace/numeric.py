@@ -1,0 +1,274 @@
+"""What traced code may use beyond plain NumPy: choices, lookups, loops and rules for derivatives.
+
+A running trace announces itself in ``tracer``; without one these are plain NumPy. (Looking at the types of the
+arguments would not do: a loop may carry plain zeros and use traced values only through its closure.) Imports nothing
+of ours.
+"""
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+__all__ = [
+    "custom_fixed_point",
+    "gradient_bottleneck",
+    "is_tracing",
+    "lookup",
+    "mark_derivative_invalid",
+    "no_fold",
+    "norm",
+    "repeat",
+    "scan",
+    "select",
+    "smoothstep",
+    "solution",
+    "stop_gradient",
+    "untraced",
+]
+
+PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
+Scalar: TypeAlias = Any  # a number or a symbol, or arrays of them that are treated alike
+Own: TypeAlias = Any  # the tracer's own: nothing of it is known here
+
+
+class Running(Protocol):
+    """A running trace, which answers in the place of the functions below."""
+
+    differentiable: bool
+    scope: int
+
+    @property
+    def graph(self) -> Own: ...
+
+    @property
+    def refusals(self) -> list[Own]: ...
+
+    def lookup(self, table: Scalar, position: tuple[Scalar, ...]) -> Scalar: ...
+
+    def no_fold(self, values: Scalar, which: Scalar, name: Hashable) -> Scalar: ...
+
+    def repeat(
+        self,
+        count: int,
+        body: Callable[[Scalar, PyTree], PyTree],
+        carry: PyTree,
+        until: Callable[[PyTree], Scalar] | None,
+        check_first: bool,
+    ) -> PyTree: ...
+
+    def scan(
+        self, body: Callable[[PyTree, PyTree], PyTree], carry: PyTree, rows: PyTree, reverse: bool
+    ) -> tuple[PyTree, PyTree]: ...
+
+    def stop_gradient(self, x: PyTree) -> PyTree: ...
+
+    def gradient_bottleneck(self, x: PyTree) -> PyTree: ...
+
+    def custom_fixed_point(self, found: PyTree, closer: Callable[[PyTree], PyTree], always: bool) -> PyTree: ...
+
+    def mark_derivative_invalid(self, condition: Scalar) -> None: ...
+
+
+tracer: ContextVar[Running | None] = ContextVar("nptrace_tracer", default=None)
+verifying: ContextVar[bool] = ContextVar(
+    "nptrace_verifying", default=False
+)  # a function is tried before it is compiled
+
+
+def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+    """a where the condition holds, else b; both are evaluated."""
+    return np.where(condition, a, b)
+
+
+def lookup(table: Scalar, *position: Scalar) -> Scalar:
+    """table[floor(i), floor(j), ...], every index clamped to the table; NaN at a position that is NaN.
+
+    Flat in the position: its derivative by the position is zero. A table that is known while tracing becomes part of
+    the program; one that is an argument of the traced function, whole or a contiguous part of it, is read at run time.
+    """
+    active = tracer.get()
+    if active is not None:
+        return active.lookup(table, position)
+    table = np.asarray(table, dtype=float)
+    if table.ndim != len(position):
+        raise ValueError(f"lookup: a table of {table.ndim} axes needs {table.ndim} positions, got {len(position)}")
+    at = (np.fmin(np.fmax(np.floor(p), 0), n - 1).astype(int) for p, n in zip(position, table.shape))
+    lost = np.logical_or.reduce(np.broadcast_arrays(*map(np.isnan, position)))
+    return np.where(lost, np.nan, table[tuple(at)])[()]
+
+
+def no_fold(values: Scalar, which: Scalar, name: Hashable) -> Scalar:
+    """The values; a trace takes those in ``which`` as they come: a product with such a zero stays a product.
+
+    So functions of numbers that differ in their zeros and ones have one and the same program. ``name`` tells
+    these numbers apart: equal ones of different names are not merged.
+    """
+    active = tracer.get()
+    return values if active is None else active.no_fold(values, which, name)
+
+
+def is_tracing() -> bool:
+    """Return whether a trace runs here: numbers may be symbols."""
+    return tracer.get() is not None
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """No trace runs here: for what is computed from constants alone and outlives the trace that first asks for it."""
+    token = tracer.set(None)
+    try:
+        yield
+    finally:
+        tracer.reset(token)
+
+
+def repeat(
+    count: int,
+    body: Callable[[PyTree, PyTree], PyTree],
+    carry: PyTree,
+    until: Callable[[PyTree], PyTree] | None = None,
+    check_first: bool = False,
+) -> PyTree:
+    """carry = body(i, carry) for i in 0.0, 1.0, ..., count - 1, kept as a loop when traced.
+
+    With ``until`` the loop may end early, once ``until(carry)`` holds; elements of a batch that share a processor's
+    lanes go on until it holds for all of them. So the body must leave a carry alone for which it holds already.
+    ``check_first``: the loop may end before its first iteration. Derivatives are those of the iterations that are made;
+    a loop that may make none has only its guess's, and is refused: ``custom_fixed_point`` says what the derivative of a
+    solution is.
+
+    ``carry`` is any pytree of arrays and numbers, and keeps its shapes. ``i`` is a real number, here as in a trace: it
+    cannot index (use ``lookup``). The body is traced once, so it must change nothing outside of itself.
+    """
+    active = tracer.get()
+    if active is not None:
+        return active.repeat(count, body, carry, until, check_first)
+    if check_first and until is not None and until(carry):
+        return carry
+    for i in range(count):
+        carry = body(float(i), carry)
+        if until is not None and until(carry):
+            break
+    return carry
+
+
+def scan(
+    body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], carry: PyTree, rows: PyTree, reverse: bool = False
+) -> tuple[PyTree, PyTree]:
+    """(carry, outs): carry, outs[i] = body(carry, rows[i]) for i in 0, 1, ..., kept as a loop when traced.
+
+    ``rows`` is any pytree of arrays of one length; the body sees the pytree of their i-th rows, and what it returns
+    beside the carry becomes the i-th rows of ``outs``. ``reverse`` goes from the last row to the first; the i-th row in
+    still makes the i-th row out. Rows that one scan makes another may read, forwards or backwards, without any copying.
+
+    >>> last, sums = nptrace.scan(lambda total, x: (total + x, total + x), 0.0, np.arange(5.0))
+    """
+    active = tracer.get()
+    if active is not None:
+        return active.scan(body, carry, rows, reverse)
+    counts = {len(leaf) for leaf in _leaves(rows)}
+    if len(counts) != 1 or counts == {0}:
+        raise ValueError(f"scan: the rows must be arrays of one length, at least 1, not of lengths {sorted(counts)}")
+    count, outs = counts.pop(), []
+    for i in reversed(range(count)) if reverse else range(count):
+        carry, out = body(carry, _each(lambda leaf, row=i: leaf[row], rows))
+        outs.append(out)
+    return carry, _each(lambda *leaves: np.stack(leaves), *(outs[::-1] if reverse else outs))
+
+
+def _leaves(pytree: PyTree) -> list[np.ndarray]:
+    found: list[np.ndarray] = []
+
+    def keep(leaf: np.ndarray) -> np.ndarray:
+        found.append(leaf)
+        return leaf
+
+    _each(keep, pytree)
+    return found
+
+
+def _each(function: Callable[..., PyTree], *pytrees: PyTree) -> PyTree:
+    """A pytree of tuples, lists, dicts and dataclasses like the first, its arrays made from those of all."""
+    first = pytrees[0]
+    if isinstance(first, dict):
+        return {key: _each(function, *(pytree[key] for pytree in pytrees)) for key in first}
+    if isinstance(first, (tuple, list)):
+        parts = [_each(function, *part) for part in zip(*pytrees, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    if dataclasses.is_dataclass(first) and not isinstance(first, type):
+        names = [f.name for f in dataclasses.fields(first)]
+        parts = [_each(function, *(getattr(pytree, name) for pytree in pytrees)) for name in names]
+        return dataclasses.replace(first, **dict(zip(names, parts)))
+    return first if first is None else function(*map(np.asarray, pytrees))
+
+
+def stop_gradient(x: PyTree) -> PyTree:
+    """x, whose derivative is taken to be zero."""
+    active = tracer.get()
+    return x if active is None else active.stop_gradient(x)
+
+
+def custom_fixed_point(found: PyTree, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
+    """``found``, what a solver found, with the derivative of the solution, not that of the solver's iterations.
+
+    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own slope by x is zero, so that with x
+    held it moves as the solution does (implicit function theorem). Only its derivative is used; where none is taken it
+    is not even called.
+
+    >>> root = nptrace.custom_fixed_point(root, lambda x: x - (x * x - a) / (2.0 * x))
+
+    Unless ``always``, the closer says by ``mark_derivative_invalid`` where the derivative of the iterations is another
+    one, which then counts.
+    """
+    active = tracer.get()
+    return found if active is None else active.custom_fixed_point(found, closer, always)
+
+
+def mark_derivative_invalid(condition: Scalar) -> None:
+    """Say, in a closer of ``custom_fixed_point(..., always=False)``, where its derivative is not the one."""
+    active = tracer.get()
+    if active is not None:
+        active.mark_derivative_invalid(condition)
+
+
+def solution(
+    factors: tuple[PyTree, ...], solve: Callable[..., PyTree], b: PyTree, residual: Callable[[PyTree], PyTree]
+) -> PyTree:
+    """Return ``x = solve(*factors, b)`` of a linear system A x = b, where residual(x) is b - A x.
+
+    Its derivative is that of the equation, A dx = db - dA x: the factors serve all directions, forwards and backwards,
+    and are not differentiated themselves.
+    """
+    return custom_fixed_point(solve(*factors, b), lambda x: x + solve(*stop_gradient(factors), residual(x)))
+
+
+def gradient_bottleneck(x: PyTree) -> PyTree:
+    """x: few numbers through which much of what follows depends on much of what came before.
+
+    A Jacobian that is written out is multiplied there: what follows is differentiated by these numbers alone.
+    """
+    active = tracer.get()
+    return x if active is None else active.gradient_bottleneck(x)
+
+
+def smoothstep(x: Scalar) -> Scalar:
+    """0 below 0, 1 above 1, and 3 x² - 2 x³ between them: continuous with its first derivative."""
+    x = np.clip(x, 0, 1)
+    return x * x * (3 - 2 * x)
+
+
+def norm(x: Scalar, epsilon: float = 0.0) -> Scalar:
+    """Length of a vector, sqrt(x · x + epsilon²).
+
+    The length has no derivative at x = 0, where a traced one gives NaN; a small ``epsilon`` rounds the kink off, and
+    the derivative there is zero.
+    """
+    return np.sqrt(np.sum(np.square(x)) + epsilon * epsilon)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

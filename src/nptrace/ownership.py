@@ -1,0 +1,336 @@
+"""Which code is a library's own, whether it still is what its files contain, and which files a function can reach.
+
+Compiled code of library functions is kept on disk under a key, so that it can be used again without a trace. That is
+safe only if the key covers everything that the trace could have run, so it holds the content of every file that is
+reached by import (imports inside functions included) from the function and from the classes of its constants. And it is
+safe only if what is loaded is what those files contain: where a function, method or constant was replaced in this
+process (``modified``), there is no key, and nothing is stored as the library's.
+
+A function or class is the library's if the object found under its module and qualified name is this very object. A
+name alone proves nothing: ``functools.wraps`` copies it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import hashlib
+import math
+import sys
+import time
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from nptrace import packages, source_facts
+from nptrace.packages import in_package
+from nptrace.source_facts import Facts
+
+_STARTED = time.time()  # files that changed later may not be what was loaded
+_LOADING = 60.0  # [s] that a package may have been loaded before this module was
+
+
+def is_library(thing: object) -> bool:
+    """Return whether a function or class is the one that a registered package defines under its name."""
+    if not isinstance(thing, types.FunctionType | type) or not in_package(thing.__module__):
+        return False
+    found: object = sys.modules.get(thing.__module__)
+    for part in thing.__qualname__.split("."):
+        found = getattr(found, "__dict__", {}).get(part)
+    return found is thing
+
+
+def is_unmodified(kind: type) -> bool:
+    """Return whether a class is the library's and all that it reaches is what its files contain."""
+    return is_library(kind) and modified(reached([kind.__module__])) is None
+
+
+def modules_of(value: object) -> set[str]:
+    """Return the modules of the library classes that a pytree of records, lists and arrays is made of."""
+    found: set[str] = set()
+    seen: dict[int, object] = {}
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if id(item) in seen or isinstance(item, np.ndarray):
+            continue
+        seen[id(item)] = item
+        if isinstance(item, tuple | list):
+            stack += item
+        elif isinstance(item, dict):
+            stack += item.values()
+        elif in_package(type(item).__module__):
+            found |= {kind.__module__ for kind in type(item).__mro__ if in_package(kind.__module__)}
+            stack += getattr(item, "__dict__", {}).values()
+    return found
+
+
+# -- what a module can reach ------------------------------------------------------------------------------------------
+def reached(modules: Iterable[str]) -> tuple[str, ...]:
+    """Return the library modules that can be reached by import from the given ones, themselves included, sorted."""
+    found: dict[str, Facts | None] = {}  # every file is looked at once
+
+    def facts_of(module: str) -> Facts | None:
+        if module not in found:
+            found[module] = _facts(module)
+        return found[module]
+
+    seen: set[str] = set()
+    stack = [name for module in modules for name in _with_parents(module)]
+    while stack:
+        name = stack.pop()
+        if name not in seen:
+            seen.add(name)
+            if name.endswith(".*"):
+                stack += _below(name.removesuffix(".*"))
+            elif (facts := facts_of(name)) is not None:
+                stack += _imported(facts, facts_of)
+    source_facts.keep()
+    return tuple(sorted(name for name in seen if found.get(name) is not None))
+
+
+def digest(modules: Iterable[str]) -> str:
+    """Return a digest of the names and files of library modules."""
+    state = hashlib.sha256()
+    for name in modules:
+        facts = _facts(name)
+        state.update(f"{name} {facts.digest if facts else None}\n".encode())
+    return state.hexdigest()
+
+
+def _imported(facts: Facts, facts_of: Callable[[str], Facts | None]) -> Iterator[str]:
+    """The modules that a file imports; ``package.*`` where a name cannot be followed."""
+    for module, name in facts.imports:
+        if not in_package(module):
+            continue
+        below = f"{module}.{name}"
+        if name and facts_of(below) is not None:
+            yield from _with_parents(below)
+            continue
+        yield from _with_parents(module)
+        package = facts_of(module)
+        if package is not None and "__getattr__" in package.names and name not in package.names - {""}:
+            yield from _with_parents(package.lazy[name]) if name in package.lazy else [f"{module}.*"]
+
+
+def _below(package: str) -> Iterator[str]:
+    """All modules of a package: what a name that cannot be followed may load."""
+    path = _path(package, tuple(packages.folders.items()))
+    assert path is not None
+    for file in path.parent.rglob("*.py"):
+        parts = file.relative_to(path.parent).with_suffix("").parts
+        yield ".".join((package, *(part for part in parts if part != "__init__")))
+
+
+def _with_parents(module: str) -> list[str]:
+    """A module and the packages around it, whose ``__init__`` runs before it is imported."""
+    parts = module.split(".")
+    return [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
+
+
+def _facts(module: str) -> Facts | None:
+    """What the file of a library module contains; None where there is none."""
+    path = _path(module, tuple(packages.folders.items()))
+    return None if path is None else source_facts.read(module, path)
+
+
+@functools.lru_cache(maxsize=4096)
+def _path(module: str, folders: tuple[tuple[str, Path], ...]) -> Path | None:
+    package, _, rest = module.partition(".")
+    folder = dict(folders).get(package)
+    if folder is None:
+        return None
+    path = folder.joinpath(*rest.split(".")) if rest else folder
+    candidates = (path / "__init__.py", *([path.with_name(f"{path.name}.py")] if rest else []))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+# -- whether what is loaded is what the files contain -----------------------------------------------------------------
+_unmodified: dict[str, tuple] = {}  # by module: what it held when it was compared with its file
+
+
+def modified(modules: Iterable[str]) -> str | None:
+    """Return the name of something in these modules, NumPy or the builtins that was replaced; None if nothing was.
+
+    Compared are functions, methods, names that were imported, and constants that are numbers, texts or tuples of them.
+    """
+    if name := _modified_elsewhere():
+        return name
+    for module in modules:
+        loaded = sys.modules.get(module)
+        facts = _facts(module) if isinstance(loaded, types.ModuleType) else None
+        if loaded is None or facts is None:
+            continue
+        state = (facts.digest, *_state(vars(loaded)))
+        if _unmodified.get(module) != state:
+            if name := _difference(loaded, facts):
+                return f"{module}.{name}"
+            _unmodified[module] = state
+    return None
+
+
+def _state(space: Mapping[str, object]) -> tuple:
+    """Something that changes when a name of a namespace, or of a class in it, is given another object."""
+    found: list[object] = []
+    for name, value in dict(space).items():
+        found += (name, id(value))
+        if isinstance(value, types.FunctionType):
+            found += (id(value.__code__), id(value.__defaults__))
+        elif isinstance(value, type) and in_package(value.__module__):
+            for member, x in vars(value).items():
+                found += (member, id(x))
+                if isinstance(x, types.FunctionType):
+                    found += (id(x.__code__), id(x.__defaults__))
+    return tuple(found)
+
+
+def _difference(module: types.ModuleType, facts: Facts) -> str | None:
+    is_code = _codes(module, facts)
+    for name in sorted(facts.defined):
+        owner, _, last = name.rpartition(".")
+        space: Mapping[str, object] = vars(module)
+        if owner:
+            kind = space.get(owner)
+            if not isinstance(kind, type):
+                return owner
+            space = vars(kind)
+        if last not in space or not _is_defined_here(space[last], module.__name__, name, is_code):
+            return name
+    for name, text in facts.values.items():
+        if (found := _found(module, name)) is not _FIELD and repr(found) != text:
+            return name
+    for name, (there, what) in facts.bindings.items():
+        if not _is_imported(vars(module).get(name, _MISSING), there, what):
+            return name
+    for name, value in vars(module).items():
+        if isinstance(value, type) and value.__module__ == module.__name__ and name in facts.defined:
+            for member, function in vars(value).items():
+                if f"{name}.{member}" not in facts.defined and not _is_generated(function, is_code):
+                    return f"{name}.{member}"
+        elif name not in facts.names and hasattr(builtins, name) and not name.startswith("__"):
+            return name
+    return None
+
+
+_MISSING = object()
+_IsCode = Callable[[types.CodeType, str], bool]
+
+
+_FIELD = object()
+
+
+def _found(module: types.ModuleType, name: str) -> object:
+    """A constant, or the defaults of a function; ``_FIELD`` where a class has a descriptor for its field instead."""
+    found: object = module
+    for part in name.split("."):
+        found = _defaults(found) if part == "__defaults__" else getattr(found, "__dict__", {}).get(part, _MISSING)
+    return _FIELD if type(found).__name__ in ("member_descriptor", "_tuplegetter") else found
+
+
+def _defaults(function: object) -> object:
+    inner = next(iter(_functions(function)), None)
+    return (inner.__defaults__, inner.__kwdefaults__) if inner is not None else _MISSING
+
+
+def _is_imported(value: object, there: str, what: str | None) -> bool:
+    """Whether a name that was imported still is what the other module has, where that is loaded."""
+    source = sys.modules.get(there)
+    if value is _MISSING or source is None:
+        return True  # not executed yet, or only for type checkers
+    if what is None:
+        return value is source
+    held = vars(source).get(what, _MISSING)
+    if held is _MISSING:  # loaded when it is first used
+        held = sys.modules.get(f"{there}.{what}", value)
+        return held is value and (not isinstance(value, types.FunctionType | type) or is_library(value))
+    return held is value
+
+
+def _is_defined_here(value: object, module: str, name: str, is_code: _IsCode) -> bool:
+    """Whether a value is the class or function that the file of a module defines under this name."""
+    if isinstance(value, type):
+        return value.__module__ == module and value.__qualname__ == name
+    layers = list(_functions(value))
+    if not layers:
+        return not callable(value) or type(value).__module__ in ("builtins", "functools", "typing", "abc")
+    wrappers, inner = layers[1:], layers[0]
+    return is_code(inner.__code__, name) and all(_from_library(layer.__code__) for layer in wrappers)
+
+
+def _is_generated(value: object, is_code: _IsCode) -> bool:
+    """Whether a member that the class body does not define by name is one that Python or a dataclass wrote."""
+    return all(
+        function.__code__.co_filename == "<string>"
+        or _from_library(function.__code__)
+        or is_code(function.__code__, function.__qualname__)
+        for function in _functions(value)
+    )
+
+
+def _functions(value: object) -> Iterator[types.FunctionType]:
+    """The Python functions that a function, method or descriptor is made of, the innermost first."""
+    parts: list[object]
+    if isinstance(value, property):
+        parts = [value.fget, value.fset, value.fdel]
+    elif isinstance(value, functools.cached_property | functools.partialmethod):
+        parts = [value.func]
+    elif isinstance(value, staticmethod | classmethod):
+        parts = [value.__func__]
+    else:
+        inner = getattr(value, "__wrapped__", None) if not isinstance(value, type) else None
+        parts = [inner] if inner is not None else []
+    for part in parts:
+        if part is not None:
+            yield from _functions(part)
+    if isinstance(value, types.FunctionType):
+        yield value
+
+
+_STANDARD = str(Path(functools.__file__).parent)
+
+
+def _from_library(code: types.CodeType) -> bool:
+    """Whether code lies in a registered package, in NumPy or in Python's own library."""
+    name = code.co_filename
+    standard = name.startswith(_STANDARD) and "site-packages" not in name
+    return standard or name.startswith(_NUMPY) or packages.in_folder(name)
+
+
+def _codes(module: types.ModuleType, facts: Facts) -> Callable[[types.CodeType, str], bool]:
+    """Whether a code object is what the file of a module has under a qualified name.
+
+    Code is known by its file, name and line. Where the file may have changed after it was imported, that is not enough:
+    it is compiled again and compared.
+    """
+    file = module.__file__ or ""
+    if Path(file).stat().st_mtime < _STARTED - _LOADING:
+        return lambda code, name: (
+            code.co_filename == file and code.co_qualname == name and code.co_firstlineno in facts.defined.get(name, ())
+        )
+    loader = getattr(module.__spec__, "loader", None)
+    found: list[types.CodeType] = []
+    stack = [loader.get_code(module.__name__)] if loader is not None else []
+    while stack:
+        code = stack.pop()
+        found.append(code)
+        stack += [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return lambda code, name: code.co_qualname == name and code in found
+
+
+# -- NumPy and the builtins -------------------------------------------------------------------------------------------
+_NUMPY = str(Path(np.__file__).parent)
+_ELSEWHERE = {module: dict(vars(module)) for module in (np, np.linalg, math, builtins)}
+
+
+def _modified_elsewhere() -> str | None:
+    """The name of a function of NumPy, ``math`` or the builtins that is another one now."""
+    for module, before in _ELSEWHERE.items():
+        space = vars(module)
+        for name, value in before.items():
+            if callable(value):
+                now = space.get(name)
+                if now is not value or (isinstance(now, types.FunctionType) and not _from_library(now.__code__)):
+                    return f"{module.__name__}.{name}"
+    return None

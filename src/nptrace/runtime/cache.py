@@ -1,0 +1,210 @@
+"""Compiled code and its description on disk: an optimisation that may fail at any time without harm.
+
+An entry is one file: a mark, the digest of what follows, the length of a JSON text, that text, and the object code. It
+is written beside its place and renamed into it, so that parallel processes never see half of one; a damaged or foreign
+entry counts as absent and is written anew. No pickle: reading an entry runs nothing.
+
+What is read is run as machine code later, so that whoever can write an entry can run anything as this user. A folder or
+an entry that anyone but its user (or root) owns or can write is not used; the folder is made for its user alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nptrace._types import Given
+
+MARK = b"nptrace-1\n"
+SUFFIX = ".ffc"
+LIMIT = 512 * 1024 * 1024
+_HEADER = len(MARK) + 32 + 8
+_ROOM = 0.95  # of the limit that is left filled when it was passed
+_PUTS = 200  # entries that a process writes between looks at what others wrote
+_BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_refused: set[Path] = set()  # folders that were said to be no one's own
+_known: dict[Path, tuple[int, int]] = {}  # by folder: bytes there when last looked, and since; entries since
+
+
+class CacheWarning(UserWarning):
+    """The cache folder is one that others could write machine code to: it is not used."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Object code (empty for an entry of words alone) and what is known about it."""
+
+    code: bytes
+    meta: dict[str, Given]
+
+
+def default_folder() -> Path | None:
+    """$NPTRACE_CACHE, else $XDG_CACHE_HOME/nptrace, else ~/.cache/nptrace; None without a home: a folder for
+    everybody, such as the temporary one, could be filled by anybody."""
+    if chosen := os.environ.get("NPTRACE_CACHE"):
+        return Path(chosen)
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "nptrace"
+    try:
+        return Path.home() / ".cache" / "nptrace"
+    except RuntimeError:
+        return None
+
+
+def digest(*parts: object) -> str:
+    """A key from texts and numbers; the length of each part counts, so that ("ab", "c") is not ("a", "bc")."""
+    state = hashlib.sha256()
+    for part in parts:
+        text = str(part).encode()
+        state.update(len(text).to_bytes(8, "little") + text)
+    return state.hexdigest()
+
+
+class Cache:
+    """Entries by key in one folder, at most ``limit`` bytes of them."""
+
+    def __init__(self, folder: str | os.PathLike | None = None, limit: int = LIMIT) -> None:
+        self.folder = Path(folder) if folder is not None else default_folder()
+        self.limit = limit
+
+    def _place(self, make: bool = False) -> Path | None:
+        """The folder, if it is there (made, if asked for) and its user's own."""
+        if self.folder is None:
+            return None
+        if make:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                self.folder.mkdir(mode=0o700)
+        why = _foreign(self.folder.stat())
+        if why is None:
+            return self.folder
+        if self.folder not in _refused:
+            _refused.add(self.folder)
+            warnings.warn(
+                f"the cache folder {self.folder} {why}: compiled code is not kept there (chmod 700 one of your own, or"
+                " name another in NPTRACE_CACHE)",
+                CacheWarning,
+                stacklevel=2,
+            )
+        return None
+
+    def get(self, key: str) -> Entry | None:
+        """The entry, or None where there is none that can be trusted."""
+        try:
+            folder = self._place()
+            if folder is None:
+                return None
+            path = folder / (key + SUFFIX)
+            stored = _read(path)
+        except OSError:
+            return None
+        entry = _decode(stored)
+        if entry is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the oldest use goes first
+        return entry
+
+    def put(self, key: str, code: bytes, meta: Mapping[str, object]) -> bool:
+        """Store an entry; False where the folder cannot be written or the meta is no JSON."""
+        temporary = None
+        try:
+            words = json.dumps(meta).encode()
+            body = len(words).to_bytes(8, "little") + words + code
+            folder = self._place(make=True)
+            if folder is None:
+                return False
+            handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # for this user alone
+            with os.fdopen(handle, "wb") as file:
+                file.write(MARK + hashlib.sha256(body).digest() + body)
+            os.replace(temporary, folder / (key + SUFFIX))
+        except (OSError, TypeError, ValueError):
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            return False
+        self._account(folder, _HEADER + len(words) + len(code))
+        return True
+
+    def _account(self, folder: Path, added: int) -> None:
+        """Look through the folder when it may be full; now and then at any rate, since others write there too."""
+        total, puts = _known.get(folder, (self.limit, 0))
+        if total + added > self.limit or puts >= _PUTS:
+            total, added, puts = self._trim(folder), 0, 0
+        _known[folder] = total + added, puts + 1
+
+    def _trim(self, folder: Path) -> int:
+        """Remove the least recently used entries (and parts that a killed process left) if there are more than the
+        limit allows, and some more, so that the next ones find room; how many bytes there are now."""
+        files = []
+        try:
+            for item in os.scandir(folder):
+                if item.name.endswith((SUFFIX, ".part")):
+                    with contextlib.suppress(OSError):  # another process may remove it meanwhile
+                        status = item.stat()
+                        files.append((status.st_mtime, status.st_size, item.path))
+        except OSError:
+            return 0
+        total = sum(size for _, size, _ in files)
+        wanted = self.limit if total <= self.limit else _ROOM * self.limit
+        for _, size, path in sorted(files):
+            if total <= wanted:
+                break
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            total -= size
+        return total
+
+
+def _foreign(status: os.stat_result) -> str | None:
+    """Why others could have written what has this status, or None. Where files have no owners nothing is known."""
+    if not hasattr(os, "geteuid"):
+        return None
+    if status.st_uid not in (os.geteuid(), 0):
+        return "belongs to somebody else"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be written by others"
+    return None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of an entry that nobody else can have written; an OSError otherwise."""
+    with os.fdopen(os.open(path, os.O_RDONLY | _BINARY), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:
+            raise PermissionError(f"{path} is not this user's own file")
+        return file.read()
+
+
+def _decode(stored: bytes) -> Entry | None:
+    start = len(MARK)
+    if stored[:start] != MARK or len(stored) < _HEADER:
+        return None
+    body = stored[start + 32 :]
+    if hashlib.sha256(body).digest() != stored[start : start + 32]:
+        return None
+    length = int.from_bytes(body[:8], "little")
+    try:
+        meta = json.loads(body[8 : 8 + length])
+    except ValueError:
+        return None
+    return Entry(body[8 + length :], meta) if isinstance(meta, dict) else None
+
+
+def opened(cache: Cache | str | os.PathLike | bool | None) -> Cache | None:
+    """What a ``cache=`` argument means: True the default folder, None or False none, else a folder or a Cache."""
+    if cache is None or cache is False:
+        return None
+    if cache is True:
+        return Cache()
+    return cache if isinstance(cache, Cache) else Cache(cache)

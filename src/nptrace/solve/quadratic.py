@@ -1,0 +1,364 @@
+"""Quadratic programs by a primal-dual interior point method (Mehrotra 1992; Nocedal & Wright, ch. 16.6).
+
+min ½ xᵀHx + fᵀx with E x = e and low <= A x <= high, H positive definite where E leaves x free. An infinite bound is
+none. Plain NumPy without branches on values: it is traced and compiled with whatever needs the solution. Every step
+solves one quasi-definite system, [H + AᵀWA, Eᵀ; E, 0]; zeros of H, A and E that are known while tracing cost nothing,
+so the order of the unknowns decides how much work it is (``factor``). Programs without known zeros are solved by
+loops (``dense``): more work, far less code.
+
+What comes back is data: the solution, whether it is one, and a point to start from next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from nptrace import numeric
+from nptrace._types import PyTree, Scalar
+from nptrace.solve.factor import ldl, ldl_solve
+from nptrace.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
+from nptrace.solve.precision import reachable
+
+INFINITE = 1e20  # bounds beyond this are none
+ITERATIONS, TOLERANCE = 40, 1e-9
+_HEAVY = 1e3  # multipliers beyond this make slopes and products of slack and multiplier larger by themselves
+_LONG, _CENTRED = 18, 0.8  # steps from which on every third only levels the products, at so much of their mean
+_BACK = 0.995  # of the way to the nearest bound
+_LOST = 1e12  # an error beyond which no solution is found any more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """min ½ xᵀHx + fᵀx, E x = e, low <= A x <= high."""
+
+    H: PyTree  # Float[ndarray, "n n"], or its Rows
+    f: Float[ndarray, "n"]
+    A: PyTree  # Float[ndarray, "m n"]
+    low: Float[ndarray, "m"]
+    high: Float[ndarray, "m"]
+    E: PyTree  # Float[ndarray, "p n"]
+    e: Float[ndarray, "p"]
+
+    @staticmethod
+    def of(
+        H: ndarray,
+        f: ndarray,
+        A: PyTree = None,
+        low: PyTree = None,
+        high: PyTree = None,
+        E: PyTree = None,
+        e: PyTree = None,
+    ) -> Program:
+        """With what is left out filled in."""
+        n = len(f)
+        A = np.zeros((0, n)) if A is None else A
+        none = np.full(len(A), 2.0 * INFINITE)
+        E = np.zeros((0, n)) if E is None else E
+        return Program(
+            H=H,
+            f=f,
+            A=A,
+            low=-none if low is None else low,
+            high=none if high is None else high,
+            E=E,
+            e=np.zeros(0) if e is None else e,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Unknowns, multipliers of the equalities, and slacks and multipliers of lower and upper bounds."""
+
+    x: Float[ndarray, "n"]
+    y: Float[ndarray, "p"]
+    over: Float[ndarray, "m"]  # A x - low
+    under: Float[ndarray, "m"]  # high - A x
+    lift: Float[ndarray, "m"]  # multipliers of the lower bounds
+    press: Float[ndarray, "m"]  # and of the upper ones
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """How it went, as numbers: truths are 0 or 1."""
+
+    x: Float[ndarray, "n"]
+    converged: Scalar
+    infeasible: Scalar  # a combination of the constraints contradicts itself
+    iterations: Scalar
+    primal: Scalar  # largest violation of a constraint
+    dual: Scalar  # largest slope that is left
+    gap: Scalar  # mean product of slack and multiplier
+    point: Point
+
+    def or_else(self, fallback: PyTree) -> PyTree:
+        """The solution where there is one, else what is given."""
+        return np.where(self.converged > 0.5, self.x, fallback)
+
+
+def start_at(program: Program, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> Point:
+    """A point to start from near x: slacks of what x leaves, at least ``least``; both of the size of the numbers."""
+    has_low, has_high = _bounded(program)
+    reach, ones = program.A @ x, np.ones(len(program.A))
+    return Point(
+        x=x,
+        y=np.zeros(len(program.e)),
+        over=np.where(has_low, np.maximum(reach - program.low, least), ones),
+        under=np.where(has_high, np.maximum(program.high - reach, least), ones),
+        lift=np.where(has_low, multiplier * ones, 0.0),
+        press=np.where(has_high, multiplier * ones, 0.0),
+    )
+
+
+def start_again(program: Program, point: Point, least: float = 1e-3) -> Point:
+    """A solution of a program like this one, moved off its bounds to start from."""
+    has_low, has_high = _bounded(program)
+    reach = program.A @ point.x
+    return Point(
+        x=point.x,
+        y=point.y,
+        over=np.where(has_low, np.maximum(reach - program.low, least), 1.0),
+        under=np.where(has_high, np.maximum(program.high - reach, least), 1.0),
+        lift=np.where(has_low, np.maximum(point.lift, least), 0.0),
+        press=np.where(has_high, np.maximum(point.press, least), 0.0),
+    )
+
+
+def solve(
+    program: Program,
+    start: Point | None = None,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    dense: bool = False,
+    least: float = 1.0,
+    multiplier: float = 0.1,
+) -> Solution:
+    """The minimiser, by at most so many steps; those of elements that share lanes end when all are done.
+
+    start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
+    where it meets them all it has found the solution, else the method starts from there, with ``least`` slacks and
+    multipliers of the size of the program's numbers. tolerance: of violations, slopes and products of slack and
+    multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
+    """
+    with np.errstate(all="ignore"):  # what is not finite is said by the status
+        return _solve(_by_rows(program) if dense else program, start, iterations, tolerance, least, multiplier)
+
+
+def _by_rows(program: Program) -> Program:
+    return replace(program, H=Rows(program.H), A=Rows(program.A), E=Rows(program.E))
+
+
+def _solve(
+    program: Program, start: Point | None, iterations: int, tolerance: float, least: float, multiplier: float
+) -> Solution:
+    n, m, p = len(program.f), len(program.A), len(program.e)
+    free = Point(x=np.zeros(n), y=np.zeros(p), over=np.ones(m), under=np.ones(m), lift=np.zeros(m), press=np.zeros(m))
+    goal = reachable(tolerance, program.f[0])
+    has_low, has_high = _bounded(program)
+    bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
+
+    def better(_: Scalar, carry: tuple[Point, PyTree, PyTree]) -> tuple[Point, PyTree, PyTree]:
+        before, last, count = carry
+        newton = _Newton(program, before)
+        straight = newton.step(0.0, None)
+        levels = (count > _LONG - 0.5) & (count - 3.0 * np.floor((count + 0.5) / 3.0) < 0.5)
+        after, error = _improved(newton, straight, bounds, levels)
+        if start is None:
+            at_first, met = newton.unbounded(straight, least, multiplier)
+            first = count < 0.5
+            after, error = _chosen(first, at_first, after), np.where(first, np.where(met, 0.0, 0.5 * _LOST), error)
+        error = np.where(newton.convex, error, 2.0 * _LOST)
+        done = (last < goal) | ~(error < _LOST)
+        return _chosen(done, before, after), np.where(last < goal, last, error), np.where(done, count, count + 1.0)
+
+    def good(carry: tuple[Point, PyTree, PyTree]) -> Scalar:
+        return (carry[1] < goal) | ~(carry[1] < _LOST)
+
+    carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
+    point, error, count = numeric.repeat(iterations, better, carry, until=good)
+    point = numeric.custom_fixed_point(point, lambda held: _closer(program, held))
+    primal, dual, gap = residuals(program, point, bounds)
+    size = 1.0 + _largest(np.abs(program.f)) + _largest(np.concatenate([point.lift, point.press]))
+    right = (primal < 10.0 * goal * size) & (dual < 10.0 * goal * size) & (gap < 10.0 * goal * _heaviness(point))
+    converged = np.where((error < goal) & right, 1.0, 0.0)
+    contradicts = _contradiction(program, point) * (1.0 - converged)
+    return Solution(
+        x=point.x,
+        converged=converged,
+        infeasible=contradicts,
+        iterations=count,
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        point=point,
+    )
+
+
+def residuals(program: Program, point: Point, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+    """(largest violation, largest slope left, mean of slack times multiplier)."""
+    has_low, has_high = _bounded(program)
+    reach = program.A @ point.x
+    over = np.where(has_low, np.abs(reach - point.over - program.low), 0.0)
+    under = np.where(has_high, np.abs(reach + point.under - program.high), 0.0)
+    primal = _largest(np.concatenate([over, under, np.abs(program.E @ point.x - program.e)]))
+    gap = (np.sum(point.over * point.lift) + np.sum(point.under * point.press)) / bounds
+    return primal, _largest(np.abs(_slope(program, point))), gap
+
+
+def _bounded(program: Program) -> tuple[PyTree, PyTree]:
+    """Which bounds there are; one that is NaN is one, and spoils the answer."""
+    return ~(program.low <= -INFINITE), ~(program.high >= INFINITE)
+
+
+def _slope(program: Program, point: Point) -> Scalar:
+    """Of the Lagrangian by x."""
+    by_bounds = program.A.T @ (point.press - point.lift)
+    return program.H @ point.x + program.f + by_bounds + program.E.T @ point.y
+
+
+def _largest(values: Scalar) -> Scalar:
+    return np.max(values) if len(values) else np.asarray(0.0)
+
+
+def _heaviness(point: Point) -> Scalar:
+    """1, or more where multipliers are heavy."""
+    return np.maximum(1.0, _largest(np.concatenate([point.lift, point.press])) / _HEAVY)
+
+
+def _least(values: Scalar) -> Scalar:
+    return np.min(values) if len(values) else np.asarray(1.0)
+
+
+def _improved(newton: _Newton, straight: Point, bounds: PyTree, levels: PyTree) -> tuple[Point, PyTree]:
+    """(the next point, its error) by one step: straight for the solution as far as that goes, then with what was learnt
+    of the bend (corrector). Residuals are linear: what a step of length a leaves of them is 1 - a.
+
+    The corrector may lead round in circles (Cartis 2009), and did so in one of some thousand programs of falls and
+    steps: a step that ``levels`` leaves it out and brings all products near their mean, which ends that.
+    """
+    point = newton.point
+    gap = (np.sum(point.over * point.lift) + np.sum(point.under * point.press)) / bounds
+    ahead = _moved(point, straight, newton.length(straight, 1.0))
+    gap_ahead = (np.sum(ahead.over * ahead.lift) + np.sum(ahead.under * ahead.press)) / bounds
+    ratio = gap_ahead / np.maximum(gap, 1e-30)
+    goal, part = np.where(levels, _CENTRED, ratio * ratio * ratio) * gap, np.where(levels, 0.0, 1.0)
+    bent = newton.step(goal, straight, part)
+    far = newton.length(bent, _BACK)
+    after = _moved(point, bent, far)
+    gap = (np.sum(after.over * after.lift) + np.sum(after.under * after.press)) / bounds
+    return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
+
+
+def _factored(program: Program, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
+    """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
+    n, p = len(program.f), len(program.e)
+    K = np.zeros((n + p, n + p))
+    if isinstance(program.A, Rows):
+        K[:n, :n] = program.H.array + weighted_squares(program.A.array, weight)
+        K[n:, :n] = program.E.array
+        return ldl_rows_solve, ldl_rows(K)
+    K[:n, :n] = program.H + program.A.T @ (weight[:, None] * program.A)
+    K[n:, :n] = program.E
+    return ldl_solve, ldl(K)
+
+
+class _Newton:
+    """The linear system of one point, factored once for two right-hand sides."""
+
+    def __init__(self, program: Program, point: Point) -> None:
+        self.program, self.point = program, point
+        self.has_low, self.has_high = _bounded(program)
+        self.by_over, self.by_under = 1.0 / point.over, 1.0 / point.under
+        weight = point.lift * self.by_over + point.press * self.by_under
+        self.solve, self.factors = _factored(program, weight)
+        self.convex = _least(self.factors[1][: len(program.f)]) > 0.0  # pivots of a definite matrix are positive
+        reach = program.A @ point.x
+        self.miss_low = np.where(self.has_low, reach - point.over - program.low, 0.0)
+        self.miss_high = np.where(self.has_high, program.high - reach - point.under, 0.0)
+        self.slope, self.miss = _slope(program, point), program.E @ point.x - program.e
+
+    def step(
+        self, goal: Scalar, bend: Point | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
+    ) -> Point:
+        """Towards slack times multiplier = goal; ``part`` of the second order of a known step, ``bend``, counts."""
+        point, program = self.point, self.program
+        low_goal, high_goal = (goal, goal) if low is None else (low, high)
+        left = low_goal - point.over * point.lift - (0.0 if bend is None else part * bend.over * bend.lift)
+        right = high_goal - point.under * point.press - (0.0 if bend is None else part * bend.under * bend.press)
+        left = np.where(self.has_low, left - point.lift * self.miss_low, 0.0) * self.by_over
+        right = np.where(self.has_high, right - point.press * self.miss_high, 0.0) * self.by_under
+        n = len(program.f)
+        found = self.solve(self.factors, np.concatenate([program.A.T @ (left - right) - self.slope, -self.miss]))
+        reach = program.A @ found[:n]
+        return Point(
+            x=found[:n],
+            y=found[n:],
+            over=np.where(self.has_low, reach + self.miss_low, 0.0),
+            under=np.where(self.has_high, self.miss_high - reach, 0.0),
+            lift=np.where(self.has_low, left - point.lift * self.by_over * reach, 0.0),
+            press=np.where(self.has_high, right + point.press * self.by_under * reach, 0.0),
+        )
+
+    def residual(self) -> Scalar:
+        """The largest violation or slope."""
+        return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.slope])))
+
+    def unbounded(self, straight: Point, least: float, multiplier: float) -> tuple[Point, PyTree]:
+        """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
+        point to start from."""
+        end = _moved(self.point, straight, 1.0)
+        slack = np.concatenate([np.where(self.has_low, end.over, 1.0), np.where(self.has_high, end.under, 1.0)])
+        met = _least(slack) >= 0.0
+        over, under = (np.where(met, s, np.maximum(s, least)) for s in (end.over, end.under))
+        lift, press = (np.where(met, 0.0, np.where(has, multiplier, 0.0)) for has in (self.has_low, self.has_high))
+        over, under = np.where(self.has_low, over, 1.0), np.where(self.has_high, under, 1.0)
+        return Point(
+            x=end.x, y=end.y, over=over, under=under, lift=lift + 0.0 * end.over, press=press + 0.0 * end.under
+        ), met
+
+    def length(self, step: Point, back: float) -> Scalar:
+        """How far slacks and multipliers stay positive, at most 1."""
+        point = self.point
+        shrink = [
+            -step.over * self.by_over,
+            -step.under * self.by_under,
+            np.where(self.has_low, -step.lift / np.where(self.has_low, point.lift, 1.0), 0.0),
+            np.where(self.has_high, -step.press / np.where(self.has_high, point.press, 1.0), 0.0),
+        ]
+        return back / np.maximum(back, _largest(np.concatenate(shrink)))
+
+
+def _moved(point: Point, step: Point, far: Scalar) -> Point:
+    return Point(**{key: getattr(point, key) + far * getattr(step, key) for key in Point.__dataclass_fields__})
+
+
+def _chosen(condition: Scalar, one: Point, other: Point) -> Point:
+    return Point(
+        **{key: np.where(condition, getattr(one, key), getattr(other, key)) for key in Point.__dataclass_fields__}
+    )
+
+
+def _closer(program: Program, point: Point) -> Point:
+    """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
+    newton = _Newton(program, point)
+    return _moved(point, newton.step(0.0, None, 1.0, point.over * point.lift, point.under * point.press), 1.0)
+
+
+def _contradiction(program: Program, point: Point) -> Scalar:
+    """1 where multipliers prove that no x meets all constraints (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
+    has_low, has_high = _bounded(program)
+    value = np.sum(np.where(has_high, program.high, 0.0) * point.press) + np.sum(program.e * point.y)
+    value = value - np.sum(np.where(has_low, program.low, 0.0) * point.lift)
+    left = _largest(np.abs(program.A.T @ (point.press - point.lift) + program.E.T @ point.y))
+    return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
+
+
+__all__ = ["INFINITE", "Point", "Program", "Solution", "residuals", "solve", "start_again", "start_at"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

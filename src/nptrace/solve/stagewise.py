@@ -1,0 +1,342 @@
+"""Optimal control over a horizon as a quadratic program, stage by stage (interior point, Riccati inside).
+
+min Σ ½ x⁺ᵀQx⁺ + qᵀx⁺ + ½ uᵀRu + rᵀu with x⁺ = A x + B u + c and low <= C x⁺ + D u <= high, x⁺ the state after a stage.
+The method is that of ``quadratic``; its linear system is solved by dynamic programming (Rao, Wright & Rawlings 1998),
+so that work grows with the horizon and code does not: every sweep is a ``nptrace.scan``. States follow from inputs, so
+that the dynamics hold at every point on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from nptrace import numeric
+from nptrace._types import PyTree, Scalar
+from nptrace.solve.precision import reachable
+from nptrace.solve.riccati import Gains, before, riccati_step
+
+INFINITE = 1e20  # bounds beyond this are none
+ITERATIONS, TOLERANCE = 25, 1e-9
+_BACK = 0.995  # of the way to the nearest bound
+_LOST = 1e9  # a gap beyond which no solution is found any more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """The program, one row a stage."""
+
+    A: Float[ndarray, "N n n"]
+    B: Float[ndarray, "N n m"]
+    c: Float[ndarray, "N n"]
+    Q: Float[ndarray, "N n n"]
+    q: Float[ndarray, "N n"]
+    R: Float[ndarray, "N m m"]
+    r: Float[ndarray, "N m"]
+    C: Float[ndarray, "N k n"]
+    D: Float[ndarray, "N k m"]
+    low: Float[ndarray, "N k"]
+    high: Float[ndarray, "N k"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """Inputs, states after them, slacks and multipliers of lower and upper bounds; one row a stage."""
+
+    u: Float[ndarray, "N m"]
+    x: Float[ndarray, "N n"]
+    over: Float[ndarray, "N k"]
+    under: Float[ndarray, "N k"]
+    lift: Float[ndarray, "N k"]
+    press: Float[ndarray, "N k"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """How it went, as numbers: truths are 0 or 1."""
+
+    u: Float[ndarray, "N m"]
+    x: Float[ndarray, "N n"]
+    converged: Scalar
+    infeasible: Scalar  # a combination of the constraints contradicts itself
+    iterations: Scalar
+    primal: Scalar  # largest violation of a bound
+    dual: Scalar  # largest slope by an input that is left
+    gap: Scalar  # mean product of slack and multiplier
+    point: Point
+
+
+def solve(
+    stages: Stages,
+    x: Float[ndarray, "n"],
+    guess: Float[ndarray, "N m"],
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    least: float = 0.1,
+    multiplier: float = 0.1,
+) -> Solution:
+    """The best inputs from the state x on; ``guess``: inputs to start from.
+
+    Slacks start at what the guess leaves, at least ``least``, multipliers at ``multiplier``: of the size of the
+    program's numbers.
+    """
+    with np.errstate(all="ignore"):  # what is not finite is said by the status
+        return _solve(stages, x, _start(stages, x, guess, least, multiplier), iterations, tolerance)
+
+
+def _solve(stages: Stages, x: ndarray, start: Point, iterations: int, tolerance: float) -> Solution:
+    goal = reachable(tolerance, x[0])
+    has_low, has_high = _bounded(stages)
+    bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
+    primal, dual, gap = _residuals(stages, start, bounds)
+
+    def better(_: Scalar, carry: tuple[Point, PyTree, PyTree, PyTree]) -> tuple[Point, PyTree, PyTree, PyTree]:
+        point, left, gap, count = carry
+        after, far, gap = _improved(stages, point, bounds, gap, _good(carry, goal))
+        return after, (1.0 - far) * left, gap, count + np.where(far > 0.0, 1.0, 0.0)
+
+    carry = (start, np.maximum(primal, dual), gap, 0.0 * gap)
+    point, _, _, count = numeric.repeat(iterations, better, carry, until=lambda c: _good(c, goal))
+    point = numeric.custom_fixed_point(point, lambda held: _closer(stages, x, held))
+    primal, dual, gap = _residuals(stages, point, bounds)
+    converged = np.where(np.maximum(np.maximum(primal, dual), gap) < 10.0 * goal, 1.0, 0.0)
+    infeasible = _contradiction(stages, x, point) * (1.0 - converged)
+    return Solution(
+        u=point.u,
+        x=point.x,
+        converged=converged,
+        infeasible=infeasible,
+        iterations=count,
+        primal=primal,
+        dual=dual,
+        gap=gap,
+        point=point,
+    )
+
+
+def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) -> Float[ndarray, "N n"]:
+    """The states after every stage."""
+
+    def stage(x: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, PyTree]:
+        A, B, c, u = row
+        after = A @ x + B @ u + c
+        return after, after
+
+    return numeric.scan(stage, x, (stages.A, stages.B, stages.c, u))[1]
+
+
+def _good(carry: tuple[Point, PyTree, PyTree, PyTree], tolerance: Scalar) -> Scalar:
+    error = np.maximum(carry[1], carry[2])
+    return (error < tolerance) | ~(error < _LOST)
+
+
+def _bounded(stages: Stages) -> tuple[PyTree, PyTree]:
+    """Which bounds there are; one that is NaN is one, and spoils the answer."""
+    return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
+
+
+def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier: float) -> Point:
+    def stage(x: PyTree, row: tuple[Stages, PyTree]) -> tuple[PyTree, Point]:
+        s, u = row
+        after = s.A @ x + s.B @ u + s.c
+        reach = s.C @ after + s.D @ u
+        has_low, has_high = _bounded(s)
+        over = np.where(has_low, np.maximum(reach - s.low, least), 1.0)
+        under = np.where(has_high, np.maximum(s.high - reach, least), 1.0)
+        lift, press = (np.where(has, multiplier, 0.0) for has in (has_low, has_high))
+        return after, Point(u=u, x=after, over=over, under=under, lift=lift, press=press)
+
+    return numeric.scan(stage, x, (stages, guess))[1]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What the length of a step and the gap after it follow from."""
+
+    shrink: Scalar  # largest relative decrease of a slack or multiplier
+    products: PyTree  # Σ slack · multiplier, by powers of the length
+    slopes: PyTree
+    squares: PyTree
+
+
+def _improved(stages: Stages, point: Point, bounds: PyTree, gap: Scalar, done: Scalar) -> tuple[Point, PyTree, PyTree]:
+    """(the next point, the length of the step, the gap): predictor and corrector; one that is done stays."""
+    gains = _gains(stages, point)
+    zero = 0.0 * gap
+    straight, sums = _step(stages, point, gains, zero, None)
+    far = 1.0 / np.maximum(1.0, sums.shrink)
+    ratio = (sums.products + far * (sums.slopes + far * sums.squares)) / np.maximum(sums.products, 1e-300)
+    bent, sums = _step(stages, point, gains, ratio * ratio * ratio * gap, straight)
+    far = _BACK / np.maximum(_BACK, sums.shrink)
+    after = (sums.products + far * (sums.slopes + far * sums.squares)) / bounds
+    lost = ~(after < _LOST) | ~(sums.shrink < np.inf)
+    stays = done | lost
+
+    def move(carry: PyTree, row: tuple[Point, Point]) -> tuple[PyTree, Point]:
+        return carry, _moved(*row, far, stays)
+
+    moved = numeric.scan(move, zero, (point, bent))[1]
+    return moved, np.where(stays, 0.0, far), np.where(done, gap, np.where(lost, 2.0 * _LOST, after))
+
+
+def _gains(stages: Stages, point: Point) -> Gains:
+    """The matrices of the backward sweep."""
+
+    def stage(P: PyTree, row: tuple[Stages, Point]) -> tuple[PyTree, Gains]:
+        s, at = row
+        W = (at.lift / at.over + at.press / at.under)[:, None]
+        gains, P = riccati_step(s.A, s.B, s.R + s.D.T @ (W * s.D), s.D.T @ (W * s.C), P + s.Q + s.C.T @ (W * s.C))
+        return P, gains
+
+    n = stages.A.shape[1]
+    return numeric.scan(stage, np.zeros((n, n)), (stages, point), reverse=True)[1]
+
+
+@dataclass(frozen=True)
+class _Push:
+    """The linear terms of a stage, and what its bounds miss and gain."""
+
+    y: PyTree
+    left: PyTree
+    right: PyTree
+    miss_low: PyTree
+    miss_high: PyTree
+
+
+def _step(
+    stages: Stages, point: Point, gains: Gains, goal: Scalar, bend: Point | None, keeps: bool = False
+) -> tuple[Point, _Sums]:
+    """Towards slack times multiplier = goal, or the same as now (``keeps``); ``bend``: the step whose second order is
+    known."""
+
+    def back(p: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, _Push]:
+        s, at, gain, bend = row
+        has_low, has_high = _bounded(s)
+        reach = s.C @ at.x + s.D @ at.u
+        miss_low = np.where(has_low, reach - at.over - s.low, 0.0)
+        miss_high = np.where(has_high, s.high - reach - at.under, 0.0)
+        left, right = (0.0, 0.0) if keeps else (goal - at.over * at.lift, goal - at.under * at.press)
+        if bend is not None:
+            left, right = left - bend.over * bend.lift, right - bend.under * bend.press
+        left = np.where(has_low, left - at.lift * miss_low, 0.0) / at.over
+        right = np.where(has_high, right - at.press * miss_high, 0.0) / at.under
+        push = at.press - at.lift - left + right
+        after = p + s.Q @ at.x + s.q + s.C.T @ push
+        y, p = before(gain, s.A, s.B, s.R @ at.u + s.r + s.D.T @ push, after)
+        return p, _Push(y, left, right, miss_low, miss_high)
+
+    n = stages.A.shape[1]
+    _, pushes = numeric.scan(back, np.zeros(n), (stages, point, gains, bend), reverse=True)
+
+    def forth(carry: tuple[PyTree, _Sums], row: tuple[PyTree, ...]) -> tuple[PyTree, Point]:
+        dx, sums = carry
+        s, at, gain, push = row
+        du = gain.input(push.y, dx)
+        dx = s.A @ dx + s.B @ du
+        step = _slacks(s, at, push, du, dx)
+        return (dx, _added(s, sums, at, step)), step
+
+    start = (np.zeros(n), _Sums(0.0 * goal, 0.0 * goal, 0.0 * goal, 0.0 * goal))
+    (_, sums), step = numeric.scan(forth, start, (stages, point, gains, pushes))
+    return step, sums
+
+
+def _slacks(s: Stages, at: Point, push: _Push, du: PyTree, dx: PyTree) -> Point:
+    """A step of inputs and states with that of slacks and multipliers."""
+    has_low, has_high = _bounded(s)
+    reach = s.C @ dx + s.D @ du
+    return Point(
+        u=du,
+        x=dx,
+        over=np.where(has_low, reach + push.miss_low, 0.0),
+        under=np.where(has_high, push.miss_high - reach, 0.0),
+        lift=np.where(has_low, push.left - at.lift / at.over * reach, 0.0),
+        press=np.where(has_high, push.right + at.press / at.under * reach, 0.0),
+    )
+
+
+def _added(s: Stages, sums: _Sums, at: Point, step: Point) -> _Sums:
+    has_low, has_high = _bounded(s)
+    shrink = np.concatenate(
+        [
+            -step.over / at.over,
+            -step.under / at.under,
+            -step.lift / np.where(has_low, at.lift, 1.0),
+            -step.press / np.where(has_high, at.press, 1.0),
+        ]
+    )
+    return _Sums(
+        np.maximum(sums.shrink, np.max(shrink)),
+        sums.products + at.over @ at.lift + at.under @ at.press,
+        sums.slopes + at.over @ step.lift + step.over @ at.lift + at.under @ step.press + step.under @ at.press,
+        sums.squares + step.over @ step.lift + step.under @ step.press,
+    )
+
+
+def _moved(point: Point, step: Point, far: Scalar, stays: PyTree = False) -> Point:
+    pairs = {key: (getattr(point, key), getattr(step, key)) for key in Point.__dataclass_fields__}
+    return Point(**{key: np.where(stays, a, a + far * b) for key, (a, b) in pairs.items()})
+
+
+def _residuals(stages: Stages, point: Point, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+    """(largest violation, largest slope by an input, mean of slack times multiplier)."""
+
+    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, Point]) -> tuple[tuple[PyTree, ...], PyTree]:
+        costate, primal, dual, gap = carry
+        s, at = row
+        has_low, has_high = _bounded(s)
+        reach = s.C @ at.x + s.D @ at.u
+        over = np.where(has_low, np.abs(reach - at.over - s.low), 0.0)
+        under = np.where(has_high, np.abs(s.high - reach - at.under), 0.0)
+        push = at.press - at.lift
+        costate = costate + s.Q @ at.x + s.q + s.C.T @ push
+        slope = np.abs(s.R @ at.u + s.r + s.D.T @ push + s.B.T @ costate)
+        primal = np.maximum(primal, np.max(np.concatenate([over, under])))
+        gap = gap + at.over @ at.lift + at.under @ at.press
+        return (s.A.T @ costate, primal, np.maximum(dual, np.max(slope)), gap), gap
+
+    zero = 0.0 * bounds
+    (_, primal, dual, gap), _ = numeric.scan(
+        stage, (np.zeros(stages.A.shape[1]), zero, zero, zero), (stages, point), reverse=True
+    )
+    return primal, dual, gap / bounds
+
+
+def _closer(stages: Stages, x: ndarray, point: Point) -> Point:
+    """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
+    at = Point(
+        u=point.u, x=rollout(stages, x, point.u), over=point.over, under=point.under, lift=point.lift, press=point.press
+    )
+    step, _ = _step(stages, at, _gains(stages, at), np.asarray(0.0), None, keeps=True)
+    return _moved(at, step, 1.0)
+
+
+def _contradiction(stages: Stages, x: ndarray, point: Point) -> Scalar:
+    """1 where multipliers prove that no inputs meet all bounds (Farkas): their slope is 0, their bound negative."""
+    free = rollout(stages, x, 0.0 * point.u)
+
+    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, Point, PyTree]) -> tuple[tuple[PyTree, ...], PyTree]:
+        costate, left, value = carry
+        s, at, free = row
+        has_low, has_high = _bounded(s)
+        push, reach = at.press - at.lift, s.C @ free
+        costate = costate + s.C.T @ push
+        left = np.maximum(left, np.max(np.abs(s.D.T @ push + s.B.T @ costate)))
+        value = value + np.where(has_high, s.high - reach, 0.0) @ at.press
+        return (s.A.T @ costate, left, value - np.where(has_low, s.low - reach, 0.0) @ at.lift), left
+
+    zero = 0.0 * free[0, 0]
+    (_, left, value), _ = numeric.scan(
+        stage, (np.zeros(stages.A.shape[1]), zero, zero), (stages, point, free), reverse=True
+    )
+    return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
+
+
+__all__ = ["INFINITE", "Point", "Solution", "Stages", "rollout", "solve"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,254 @@
+"""What a Python file imports, defines and sets to constants, read without running it; kept on disk by its content."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import math
+import operator
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nptrace.runtime import cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The facts of one file.
+
+    imports: (module, name in it or "") of every import that can run, type checkers' imports left out.
+    bindings: names of the module that top-level imports give: (module, name in it or None).
+    lazy: of a package that loads names when they are first used: the module of each name.
+    names: all names that the module binds at its top level.
+    defined: first lines of the functions and classes of the module and of its classes, by qualified name.
+    values: constants of the module and its classes, and defaults of functions, by qualified name, as ``repr``.
+    """
+
+    digest: str
+    imports: tuple[tuple[str, str], ...]
+    bindings: dict[str, tuple[str, str | None]]
+    lazy: dict[str, str]
+    names: frozenset[str]
+    defined: dict[str, tuple[int, ...]]
+    values: dict[str, str]
+
+
+def read(module: str, path: Path) -> Facts:
+    """Return the facts of a module's file."""
+    status = path.stat()
+    return _read(module, path, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(module: str, path: Path, changed: int, size: int) -> Facts:
+    content = path.read_bytes()
+    name = hashlib.sha256(f"{module} {path.name}\n".encode() + content).hexdigest()
+    kept = _kept()
+    if name not in kept:
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        kept[name] = _parse(ast.parse(content), package)
+    facts = kept[name]
+    return Facts(
+        digest=name,
+        imports=tuple((there, what) for there, what in facts["imports"]),
+        bindings={here: (there, what) for here, (there, what) in facts["bindings"].items()},
+        lazy=facts["lazy"],
+        names=frozenset(facts["names"]),
+        defined={name: tuple(lines) for name, lines in facts["defined"].items()},
+        values=facts["values"],
+    )
+
+
+# -- kept on disk -----------------------------------------------------------------------------------------------------
+_KEY = cache.digest("facts of source files", 1, sys.version)
+_on_disk = 0
+
+
+@functools.cache
+def _kept() -> dict[str, dict]:
+    """What was found before, by the digest of a file: parsing hundreds of files takes half a second."""
+    global _on_disk
+    entry = cache.Cache().get(_KEY)
+    found = dict(entry.meta) if entry is not None else {}
+    _on_disk = len(found)
+    return found
+
+
+def keep() -> None:
+    """Store what was parsed since the last call."""
+    global _on_disk
+    kept = _kept()
+    if len(kept) > _on_disk:
+        _on_disk = len(kept)
+        while len(kept) > _MOST:
+            del kept[next(iter(kept))]
+        cache.Cache().put(_KEY, b"", kept)
+
+
+_MOST = 4_000  # files, those of older versions among them
+
+
+# -- parsing ----------------------------------------------------------------------------------------------------------
+def _parse(tree: ast.Module, package: str) -> dict:
+    assigned_elsewhere = {
+        name for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
+    }
+    return {
+        "imports": sorted({(there, what or "") for _, there, what in _imports(tree, package, inside=True)}),
+        "bindings": {here: (there, what) for here, there, what in _imports(tree, package, inside=False)},
+        "lazy": _lazy(tree, package),
+        "names": sorted(_names(tree)),
+        "defined": _defined(tree, ""),
+        "values": {k: repr(v) for k, v in _values(tree, "").items() if k not in assigned_elsewhere},
+    }
+
+
+def _statements(tree: ast.AST, inside: bool) -> Iterator[ast.stmt]:
+    """The statements that can run: of the module alone, or those inside functions and classes too."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for other in node.orelse:
+                yield from (other, *_statements(other, inside))
+            continue
+        if isinstance(node, ast.stmt):
+            yield node
+        if inside or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            yield from _statements(node, inside)
+
+
+def _imports(tree: ast.Module, package: str, inside: bool) -> Iterator[tuple[str, str, str | None]]:
+    """(name here, module, name there) of the imports."""
+    for node in _statements(tree, inside):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name, alias.name, None
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield alias.asname or alias.name, module, alias.name
+    if inside:
+        yield from (("", module, None) for module in _imported_by_call(tree))
+
+
+def _imported_by_call(tree: ast.Module) -> Iterator[str]:
+    """Modules named in full in ``import_module("...")``."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if "import_mod" in ast.dump(
+                function
+            ):
+                yield name
+
+
+def _lazy(tree: ast.Module, package: str) -> dict[str, str]:
+    """The names that a package loads when they are first used: the table given to ``lazy_exports``."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_exports" and len(node.args) == 2:
+            table: dict[str, str] = _value(node.args[1], {})  # type: ignore[assignment]
+            found |= {name: f"{package}.{file}" for file, names in table.items() for name in names.split()}
+    return found
+
+
+def _names(tree: ast.Module) -> set[str]:
+    found = set()
+    for node in _statements(tree, inside=False):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        found |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    return found
+
+
+def _defined(tree: ast.AST, prefix: str) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for node in getattr(tree, "body", ()):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            line = min(part.lineno for part in (node, *node.decorator_list))
+            found.setdefault(prefix + node.name, []).append(line)
+            if isinstance(node, ast.ClassDef) and not prefix:
+                found |= _defined(node, f"{node.name}.")
+    return found
+
+
+# -- constants --------------------------------------------------------------------------------------------------------
+_OPERATIONS: dict[type, object] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.invert,
+}  # fmt: skip
+_NAMED = {("np", "pi"): math.pi, ("np", "inf"): math.inf, ("math", "pi"): math.pi, ("math", "inf"): math.inf}
+
+
+class _Open(Exception):
+    """An expression whose value cannot be read from the file."""
+
+
+def _values(tree: ast.AST, prefix: str) -> dict[str, object]:
+    """Constants by name: what is assigned once, from numbers, texts, tuples and arithmetic with them."""
+    found: dict[str, object] = {}
+    twice: set[str] = set()
+    for node in getattr(tree, "body", ()):
+        if isinstance(node, ast.ClassDef) and not prefix:
+            found |= _values(node, f"{node.name}.")
+        elif isinstance(node, ast.FunctionDef) and not node.decorator_list and (defaults := _defaults(node)):
+            found[f"{prefix}{node.name}.__defaults__"] = defaults
+        name, value = _assigned(node)
+        if name is not None:
+            if prefix + name in found:
+                twice.add(prefix + name)
+            try:
+                known = {k: v for k, v in found.items() if "." not in k}
+                found[prefix + name] = _value(value, known) if value is not None else _raise()
+            except _Open:
+                pass
+    return {k: v for k, v in found.items() if k not in twice and not isinstance(v, dict | list)}
+
+
+def _raise() -> object:
+    raise _Open
+
+
+def _assigned(node: ast.AST) -> tuple[str | None, ast.expr | None]:
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id, node.value
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        return node.target.id, node.value
+    return None, None
+
+
+def _defaults(node: ast.FunctionDef) -> tuple[object, object] | None:
+    """(positional defaults, keyword defaults) as a function has them; None where one is open."""
+    arguments = node.args
+    try:
+        positional = tuple(_value(x, {}) for x in arguments.defaults) or None
+        named = {a.arg: _value(x, {}) for a, x in zip(arguments.kwonlyargs, arguments.kw_defaults) if x is not None}
+    except _Open:
+        return None
+    return positional, named or None
+
+
+def _value(node: ast.AST, known: dict[str, object]) -> object:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name) and node.id in known:
+        return known[node.id]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and (node.value.id, node.attr) in _NAMED:
+        return _NAMED[node.value.id, node.attr]
+    if isinstance(node, ast.Tuple):
+        return tuple(_value(x, known) for x in node.elts)
+    if isinstance(node, ast.Dict) and None not in node.keys:
+        return {_value(k, known): _value(v, known) for k, v in zip(node.keys, node.values)}  # type: ignore[arg-type]
+    try:
+        if isinstance(node, ast.UnaryOp):
+            return _OPERATIONS[type(node.op)](_value(node.operand, known))  # type: ignore[operator]
+        if isinstance(node, ast.BinOp):
+            return _OPERATIONS[type(node.op)](_value(node.left, known), _value(node.right, known))  # type: ignore[operator]
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        raise _Open from None
+    raise _Open

@@ -1,0 +1,154 @@
+"""What data hold, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
+
+import contextvars
+import functools
+import logging
+import random
+import types
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from nptrace._types import Foreign
+from nptrace.verification.snapshot import StateSnapshot
+
+_LARGEST = 10_000  # elements of one container that are looked at
+_HEAVIEST = 1 << 26  # bytes of one array that are looked at
+_NOTHING = object()
+T = TypeVar("T")
+_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, weakref.ref, np.dtype)
+
+
+def _is_tracers(module: str) -> bool:
+    """Whether a class is the tracer's own; a function that was bound is looked into."""
+    return module.startswith("nptrace.") and module != "nptrace.binding"
+
+
+def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
+    """Note what an object holds, and see what is in it."""
+    if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
+        snapshot.note(label, id(value))
+    elif isinstance(value, contextvars.ContextVar):
+        _visit_variable(snapshot, value, label)
+    elif isinstance(value, np.ndarray):
+        _visit_array(snapshot, value.view(np.ndarray), label)
+    elif isinstance(value, (bytearray, memoryview)) or type(value).__module__ in ("array", "ctypes", "mmap"):
+        _visit_buffer(snapshot, value, label)
+    elif not (_visit_random(snapshot, value, label) or _visit_container(snapshot, value, label)):
+        _visit_object(snapshot, value, label)
+
+
+def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None:
+    if array.dtype.hasobject:
+        inside = [snapshot.see(x, label) for x in array.ravel()[:_LARGEST]] if array.dtype == object else id(array)
+        snapshot.undo.append(functools.partial(np.copyto, array, array.copy(), where=array.flags.writeable))
+        snapshot.note(label, "array", array.shape, inside)
+    elif array.nbytes > _HEAVIEST:
+        snapshot.note(label, "array", id(array))
+    else:
+        if array.flags.writeable:
+            snapshot.undo.append(functools.partial(np.copyto, array, array.copy()))
+        snapshot.note(label, "array", array.shape, str(array.dtype), array.tobytes())
+
+
+def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, label: str) -> None:
+    """What a context's variable holds here; one without a value cannot be emptied again."""
+    held = variable.get(_NOTHING)
+    if held is not _NOTHING:
+        snapshot.undo.append(functools.partial(variable.set, held))
+    snapshot.note(label, "variable", None if held is _NOTHING else snapshot.see(held, label))
+
+
+def _visit_buffer(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
+    try:
+        with memoryview(value) as view, view.cast("B") as octets:
+            held = bytes(octets[:_HEAVIEST])
+    except (TypeError, ValueError, BufferError):  # not in one piece, or closed
+        snapshot.note(label, id(value))
+        return
+    snapshot.undo.append(functools.partial(_overwrite, value, held))
+    snapshot.note(label, type(value).__name__, held)
+
+
+def _overwrite(value: Foreign, held: bytes) -> None:
+    if isinstance(value, bytearray):
+        value[:] = held
+    elif hasattr(value, "frombytes"):
+        del value[:]
+        value.frombytes(held)
+    else:
+        with memoryview(value) as view, view.cast("B") as octets:
+            if not octets.readonly:
+                octets[: len(held)] = held
+
+
+def _visit_random(snapshot: StateSnapshot, value: object, label: str) -> bool:
+    state: Foreign
+    undo: Callable[[Foreign], Foreign]
+    if isinstance(value, np.random.Generator):
+        value = value.bit_generator
+    if isinstance(value, np.random.BitGenerator):
+        state, undo = value.state, functools.partial(setattr, value, "state")
+    elif isinstance(value, np.random.RandomState):
+        state, undo = value.get_state(legacy=False), value.set_state
+    elif type(value) is random.Random:
+        state, undo = value.getstate(), value.setstate
+    else:
+        return False
+    snapshot.undo.append(functools.partial(undo, state))
+    snapshot.note(f"{label} (it draws random numbers)", _words(state))
+    return True
+
+
+def _words(state: object) -> object:
+    if isinstance(state, dict):
+        return {key: _words(value) for key, value in state.items()}
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool:
+    """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
+    inside: Sequence[object]
+    if isinstance(value, (list, tuple, deque)):
+        inside = [snapshot.see(x, f"{label}[{k}]") for k, x in _ends(value)]
+    elif isinstance(value, (dict, types.MappingProxyType)):
+        pairs = (pair for _, pair in _ends(value.items()))
+        inside = [(snapshot.see(k, label), snapshot.see(x, f"{label}[{k!r:.40}]")) for k, x in pairs]
+    elif isinstance(value, (set, frozenset)):
+        inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
+    else:
+        return False
+    if isinstance(value, (list, deque, dict, set)):
+        snapshot.undo.append(functools.partial(_refill, value, value.copy()))
+    snapshot.note(label, type(value).__name__, len(value), inside, snapshot.attributes(value, label))
+    return True
+
+
+def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
+    """The elements with their places; of a long container those at both ends."""
+    listed, half = list(items), _LARGEST // 2
+    if len(listed) <= _LARGEST:
+        return enumerate(listed)
+    return iter([*enumerate(listed[:half]), *enumerate(listed[-half:], len(listed) - half)])
+
+
+def _refill(value: Foreign, held: Foreign) -> None:
+    """Only where it differs: others may be reading it."""
+    now, then = ([*x.items()] if isinstance(x, dict) else [*x] for x in (value, held))
+    flat = (lambda pairs: [y for x in pairs for y in x]) if isinstance(value, dict) else list
+    if len(now) != len(then) or any(a is not b for a, b in zip(flat(now), flat(then))):
+        value.clear()
+        (value.extend if isinstance(value, (list, deque)) else value.update)(held)
+
+
+def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
+    kind = type(value)
+    if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
+        snapshot.iterators.append(label)
+    by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
+    snapshot.note(
+        label, snapshot.see(kind, kind.__name__), id(value) if by_address else snapshot.attributes(value, label)
+    )

@@ -1,0 +1,49 @@
+"""What a call does besides computing: clocks, printing, files and sockets, seen by the calls that Python makes of C."""
+
+import datetime
+import io
+import socket
+import sys
+import types
+from collections.abc import Callable
+
+from nptrace.runtime.gc_paused import gc_paused
+
+_BUILTINS = {print: "print", input: "input", open: "open"}
+_NOW = {"now", "today", "utcnow"}
+_MODULES = {"time": "a clock", "posix": "the operating system", "nt": "the operating system", "_socket": "a socket"}
+_PURE = {"fspath", "strftime", "strptime", "mktime"}
+
+
+def effect_of(call: Callable[[], object]) -> str | None:
+    """The first thing that a call does outside itself, in words; None if it does nothing, or a profiler is at work."""
+    if sys.getprofile() is not None:
+        call()
+        return None
+    found: list[str] = []
+
+    def watch(frame: types.FrameType, event: str, function: object) -> None:
+        if event == "c_call" and not found:
+            found.extend(_words(function))
+
+    with gc_paused():  # libraries have callbacks for collections, which ask clocks
+        sys.setprofile(watch)
+        try:
+            call()
+        finally:
+            sys.setprofile(None)
+    return found[0] if found else None
+
+
+def _words(function: object) -> list[str]:
+    name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+    for known, word in _BUILTINS.items():
+        if function is known:
+            return [f"calls {word}"]
+    if isinstance(owner, types.ModuleType) and owner.__name__ in _MODULES and name not in _PURE:
+        return [f"asks {_MODULES[owner.__name__]} ({name})"]
+    if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _NOW:
+        return [f"asks a clock ({name})"]
+    if isinstance(owner, (io.IOBase, socket.socket)):
+        return [f"reads or writes a file ({name})"]
+    return []

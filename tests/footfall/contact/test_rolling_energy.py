@@ -1,0 +1,148 @@
+"""Carts on free wheels or balls never gain energy from fixed ground, and a wheel touches with its nearest point."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import footfall as ff
+from footfall.contact import Heightfield, Plane, Steps
+from footfall.contact.course import Course
+from footfall.contact.points import Sphere, contact_points
+from footfall.kinematics.forward import body_poses, joint_transforms, poses_in_base
+from footfall.spatial.quaternion import from_rotation
+from footfall.spatial.rotation import about_axis
+
+RADII = (0.03, 0.05, 0.09, 0.15, 0.2)
+TYRE = 0.02
+rng = np.random.default_rng(2)
+
+
+def field(nodes, spacing, smooth=False):
+    return Heightfield(nodes, spacing=spacing, corner=(-0.5, -0.5 * spacing * nodes.shape[1]), smooth=smooth)
+
+
+def level_first(nodes, count):
+    nodes = np.array(nodes)
+    nodes[:count] = 0.0
+    return nodes
+
+
+RIDGES = np.tile((np.arange(80) % 2 * 0.03)[:, None], 60)
+GROUNDS = {
+    "plane": Plane(),
+    "slope": Plane.slope(5.0),
+    "stairs": Steps.stairs(0.05),
+    "narrow steps": Steps(0.04 * np.arange(40.0), tread=0.12),
+    "course that climbs": Course(rise=0.05, start=0.8),
+    "course of bumps": Course(bumps=0.03, tread=0.1, start=0.8),
+    "course of narrow bumps": Course(bumps=0.03, tread=0.06, start=0.8),
+    "course of gaps": Course(gap=0.08, tread=0.2, start=0.8),
+    "rough": Heightfield.rough(0.06, seed=3),
+    "random field": field(level_first(rng.uniform(-0.05, 0.05, (60, 60)), 10), 0.1),
+    "smooth random field": field(level_first(rng.uniform(-0.05, 0.05, (60, 60)), 10), 0.1, smooth=True),
+    "fine random field": field(level_first(rng.uniform(-0.02, 0.02, (120, 90)), 22), 0.04),
+    "ridges of 5 cm": field(level_first(RIDGES, 20), 0.05),
+    "ridges of 10 cm": field(level_first(RIDGES, 10), 0.1),
+}
+
+
+@functools.cache
+def cart(kind, radius):
+    """A trunk of 10 kg on four wheels or balls that turn freely."""
+    inertia = 0.4 * radius * radius
+    links = [ff.Link(name="trunk", mass=10.0, inertia=np.diag([0.1, 0.2, 0.25]), box=(0.4, 0.3, 0.1))]
+    joints, feet = [], []
+    for name, x, y in (("LF", 0.25, 0.2), ("RF", 0.25, -0.2), ("LH", -0.25, 0.2), ("RH", -0.25, -0.2)):
+        links.append(
+            ff.Link(name=f"{name}_wheel", mass=0.8, inertia=np.diag([0.55 * inertia, inertia, 0.55 * inertia]))
+        )
+        at = np.array([x, y, -0.05])
+        joints.append(
+            ff.Joint(
+                name=f"{name}_spin",
+                kind="revolute",
+                parent="trunk",
+                child=f"{name}_wheel",
+                origin=at,
+                axis=np.array([0.0, 1.0, 0.0]),
+            )
+        )
+        shape = {"axis": (0.0, 1.0, 0.0), "tyre": TYRE} if kind == "wheels" else {}
+        feet.append(ff.Foot(name=name, link=f"{name}_wheel", position=np.zeros(3), radius=radius, **shape))
+    return ff.Robot(name="cart", links=links, joints=joints, feet=feet)
+
+
+def energies(kind, radius, ground, contact="compliant", speed=1.5, yaw=0.0, duration=1.2, dt=1e-3):
+    robot = cart(kind, radius)
+    q = np.concatenate(
+        [[0, 0, radius + 0.05 - 1e-5], from_rotation(about_axis(np.array([0.0, 0.0, 1.0]), yaw)), np.zeros(4)]
+    )
+    v = np.concatenate([[0, 0, 0, speed, 0, 0], np.full(4, speed / radius)])
+    passive = ff.controller(rate=round(1 / dt))(lambda t, robot, sensed, command, memory: (ff.JointCommand(), memory))
+    simulation = ff.Simulation(
+        robot,
+        passive,
+        ground=ground,
+        contact=contact,
+        dt=dt,
+        start=(q, v),
+        stop_on_fall=False,
+        joints=ff.sim.JointModel.ideal(),
+    )
+    recording = simulation.run(duration)
+    assert simulation.stopped is None
+    return recording["kinetic"] + recording["potential"]
+
+
+PLAIN = ["course of narrow bumps", "course that climbs", "random field", "ridges of 5 cm"]
+
+
+@pytest.mark.parametrize("kind", ["wheels", "balls"])
+@pytest.mark.parametrize("ground", PLAIN)
+def test_what_rolls_freely_never_has_more_energy_than_at_its_start(ground, kind):
+    energy = energies(kind, 0.09, GROUNDS[ground])
+    assert energy.max() <= energy[0] * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("ground", ["course of narrow bumps", "course of gaps"])
+def test_a_ball_wider_than_treads_gains_no_energy(ground):
+    energy = energies("balls", 0.15, GROUNDS[ground])
+    assert energy.max() <= energy[0] * (1.0 + 1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contact", ["compliant", "complementarity"])
+@pytest.mark.parametrize("radius", RADII)
+@pytest.mark.parametrize("kind", ["wheels", "balls"])
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_energy_is_never_gained_on_any_ground_at_any_radius(ground, kind, radius, contact):
+    if kind == "wheels" and radius <= 1.5 * TYRE:
+        pytest.skip("a wheel needs a rim that is larger than its tyre")
+    for yaw in (0.0, 0.35):
+        energy = energies(kind, radius, GROUNDS[ground], contact, yaw=yaw)
+        assert energy.max() <= energy[0] * (1.0 + 1e-6), f"yaw {yaw}"
+
+
+@pytest.mark.parametrize("ground", [name for name in GROUNDS if name not in ("plane", "slope")])
+def test_a_wheel_touches_with_the_nearest_point_of_its_rim(ground):
+    """Against 20 000 points of the rim, at random places and tilts near the ground."""
+    subject, random = GROUNDS[ground], np.random.default_rng(7)
+    robot = cart("wheels", 0.12)
+    wheel = Sphere(name="wheel", body=1, center=np.zeros(3), radius=0.12, axis=np.array([0.0, 1.0, 0.0]), tyre=TYRE)
+    angles = np.linspace(0.0, 2.0 * np.pi, 20_001)
+    for _ in range(8):
+        axis = random.normal(size=3)
+        tilt = about_axis(axis / np.linalg.norm(axis), random.uniform(-0.4, 0.4))
+        place = np.array([random.uniform(0.9, 2.5), random.uniform(-0.5, 0.5), 1.0])
+        rim = 0.1 * (np.cos(angles)[:, None] * tilt[:, 0] + np.sin(angles)[:, None] * tilt[:, 2])
+        for _ in range(12):  # down to where the tyre touches, or nearly
+            nearest = np.min(subject.distance((place + rim).T)) - TYRE
+            place[2] -= 0.7 * nearest
+        q = np.concatenate([place - tilt @ [0.25, 0.2, -0.05], from_rotation(tilt), np.zeros(4)])
+        X = joint_transforms(robot, q)
+        (point,) = contact_points(robot, X, poses_in_base(robot, X), [wheel], subject)
+        center = body_poses(robot, q)[1].p
+        nearest = np.min(subject.distance((center + rim).T)) - TYRE
+        assert abs(nearest) < 0.01
+        assert point.distance == pytest.approx(nearest, abs=2e-5)

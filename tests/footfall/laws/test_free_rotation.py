@@ -1,0 +1,172 @@
+"""A body that turns freely gains no energy and keeps its angular momentum, at the default step (Euler steps)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from simulated_bodies import IDEAL, many_steps
+
+import footfall as ff
+import footfall.sim.step as step_file
+from footfall.contact.points import contact_points
+from footfall.control.interface import JointCommand
+from footfall.dynamics.energy import kinetic_energy
+from footfall.dynamics.momentum import momentum
+from footfall.kinematics.forward import joint_transforms, poses_in_base
+from footfall.robot import Link, Robot, library
+from footfall.sim.equations_of_motion import State
+from footfall.sim.step import gyroscopic_change, step
+from footfall.sim.world import World
+from footfall.spatial.quaternion import rotated, rotated_in_a_step
+from footfall_lab.bench import subject
+
+DT = 1e-3
+WEIGHTLESS = (0.0, 0.0, 0.0)
+FAR_BELOW = ff.contact.Plane(point=np.array([0.0, 0.0, -1e4]))
+AXES = {"all ways": (0.5, -0.7, 0.6), "tumbling": (0.01, 1.0, 0.02), "mostly about the long axis": (1.0, 0.2, -0.4)}
+EULER = ("linearly_implicit", "semi_implicit_euler")
+
+
+def turned(moments: tuple[float, float, float], angles: tuple[float, float, float]) -> np.ndarray:
+    """The tensor with these principal moments, its axes turned about x, y and z."""
+    R = np.eye(3)
+    for k, angle in enumerate(angles):
+        c, s = np.cos(angle), np.sin(angle)
+        i, j = (k + 1) % 3, (k + 2) % 3
+        turn = np.eye(3)
+        turn[[i, j], [i, j]], turn[i, j], turn[j, i] = c, -s, s
+        R = R @ turn
+    tensor = R @ np.diag(moments) @ R.T
+    return (tensor + tensor.T) / 2
+
+
+def body(com: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Robot:
+    return Robot(
+        name="body",
+        links=[Link(name="body", mass=5.0, com=np.array(com), inertia=turned((0.07, 0.19, 0.23), (0.4, -0.3, 0.9)))],
+    )
+
+
+def spun(robot: Robot, speed: float, axis: tuple[float, float, float]) -> State:
+    """Turning about an axis through its centre of mass, which rests."""
+    omega = speed * np.array(axis) / np.linalg.norm(axis)
+    com = robot.links[0].com if len(robot.links) == 1 else np.zeros(3)
+    return State(robot.state()[0], np.concatenate([omega, -np.cross(omega, com), np.zeros(robot.nj)]))
+
+
+def history(robot: Robot, state: State, dt: float, seconds: float, integrator: str = EULER[0]) -> tuple:
+    """(kinetic energies over the first, greatest error of the angular momentum over its size), every 20 steps."""
+    run = many_steps(World(robot=robot, joints=IDEAL, gravity=WEIGHTLESS), integrator)
+    energies, start, error = [kinetic_energy(robot, state.q, state.v)], momentum(robot, state.q, state.v)[:3], 0.0
+    for _ in range(round(seconds / dt / 20)):
+        state = run(state, dt=dt, count=20)
+        energies.append(kinetic_energy(robot, state.q, state.v))
+        error = max(error, float(np.linalg.norm(momentum(robot, state.q, state.v)[:3] - start)))
+    return np.array(energies) / energies[0], error / np.linalg.norm(start)
+
+
+@pytest.mark.parametrize("integrator", EULER)
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+def test_energy_of_a_body_at_7_rad_s_never_grows_and_its_momentum_stays_for_a_minute(axis, integrator):
+    energies, error = history(body(), spun(body(), 7.0, axis), DT, 60.0, integrator)
+    assert np.diff(energies).max() < 1e-13
+    assert energies[-1] > 0.999
+    assert error < 1e-3
+
+
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+def test_body_at_50_rad_s_does_not_diverge(axis, dt):
+    energies, error = history(body(), spun(body(), 50.0, axis), dt, 20.0)
+    assert np.diff(energies).max() < 1e-12
+    assert energies[-1] > 0.95
+    assert error < 0.05
+
+
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+def test_body_whose_origin_is_not_its_centre_of_mass_keeps_the_law(axis):
+    """The velocity of an origin that circles the centre of mass swings by dt of its acceleration, no further."""
+    robot = body(com=(0.05, -0.02, 0.04))
+    energies, error = history(robot, spun(robot, 7.0, axis), DT, 60.0)
+    assert energies.max() < 1.0 + 1e-4
+    assert abs(energies[-1] - 1.0) < 1e-3
+    assert error < 1e-3
+
+
+def swinging(robot: Robot, t: float) -> np.ndarray:
+    """Joint targets of legs that swing to and fro while the spine stays."""
+    legs = np.array([not name.startswith("spine") for name in robot.joint_names])
+    return robot.poses["stand"].joints + 0.4 * legs * np.cos(1.3 * np.arange(robot.nj)) * np.sin(7.0 * t)
+
+
+@pytest.mark.parametrize("axis", AXES.values(), ids=AXES)
+@pytest.mark.parametrize("name", library.names())
+def test_robot_that_tumbles_at_3_rad_s_and_moves_its_legs_keeps_its_angular_momentum(name, axis):
+    robot = ff.load(name)
+    run = many_steps(World(robot=robot, ground=FAR_BELOW, joints=IDEAL))
+    state = dataclasses.replace(spun(robot, 3.0, axis), q=robot.state("stand")[0])
+    before, moved, error = momentum(robot, state.q, state.v)[:3], 0.0, 0.0
+    for k in range(500):
+        command = JointCommand(swinging(robot, 0.02 * k), kp=10.0 * robot.mass, kd=0.4 * robot.mass)
+        state = run(state, command, dt=DT, count=20, gravity=WEIGHTLESS)
+        moved = max(moved, float(np.abs(state.q[7:] - robot.poses["stand"].joints).max()))
+        error = max(error, float(np.linalg.norm(momentum(robot, state.q, state.v)[:3] - before)))
+    assert moved > 0.25
+    assert error < 0.01 * np.linalg.norm(before)
+
+
+def test_correction_is_a_torque_and_of_second_order():
+    """It leaves the velocity of the centre of mass alone, and a quarter of it is left at half the step."""
+    robot, omega = body(com=(0.05, -0.02, 0.04)), np.array([3.0, -4.0, 5.0])
+    spin, carried, _ = gyroscopic_change(robot, omega, DT)
+    np.testing.assert_allclose(carried + np.cross(spin, robot.links[0].com), 0.0, atol=1e-18)
+    halved, _, _ = gyroscopic_change(robot, omega, DT / 2)
+    np.testing.assert_allclose(spin, 4.0 * halved, rtol=0.02, atol=0.02 * np.abs(spin).max())
+
+
+def test_inertia_left_open_turns_as_the_inertia_given():
+    robot, tensor = body(), turned((0.11, 0.17, 0.26), (0.2, 0.5, -0.7))
+    omega = np.array([3.0, -4.0, 5.0])
+    opened = ff.compile(gyroscopic_change, robot, omega, DT, free=["body.inertia"])
+    changed = gyroscopic_change(robot.replace({"body.inertia": tensor}), omega, DT)
+    for ours, expected in zip(opened(omega, DT, {"body.inertia": tensor}), changed, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-18)
+
+
+def test_hard_contact_stops_its_feet_while_the_robot_turns():
+    """What the law has solved for is what the step does: at 2 rad/s no foot is left with more than a micrometre/s."""
+    robot = ff.load("mini_cheetah")
+    world = World(robot=robot, contact=ff.contact.named("complementarity"))
+    q, v = robot.state("stand")
+    q[2] -= 1e-4
+    v[:3] = 1.0, -1.2, 1.3
+    command = JointCommand(q[7:], kp=40.0, kd=1.0).spread(robot.nj)
+    after, acted, _ = step(world, State(q, v), command, np.zeros(6), DT)
+    X = joint_transforms(robot, q)
+    R_rel = X[0].R.T @ joint_transforms(robot, after.q)[0].R
+    v_plus = np.concatenate([R_rel @ after.v[:3], R_rel @ after.v[3:6], after.v[6:]])  # in the axes of the start
+    points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
+    sticking = [np.hypot(f[0], f[1]) < 0.79 * f[2] for f in acted.forces]
+    assert any(sticking)
+    for point, sticks in zip(points, sticking):
+        assert not sticks or np.abs(point.J @ v_plus).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("angle", "tolerance"), [(1e-9, 1e-15), (0.01, 1e-15), (0.3, 1e-15), (1.0, 1e-15), (3.0, 3e-9)]
+)
+def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float, tolerance: float) -> None:
+    random = np.random.default_rng(8)
+    for _ in range(20):
+        quat, axis = random.normal(size=4), random.normal(size=3)
+        quat, turn = quat / np.sqrt(quat @ quat), angle * axis / np.sqrt(axis @ axis)
+        np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("implicit", [True, False])
+def test_free_rotation_costs_a_step_of_the_mini_cheetah_at_most_100_operations(implicit, monkeypatch):
+    whole = subject.program(implicit).live_operations
+    monkeypatch.setattr(step_file, "gyroscopic_change", lambda robot, omega, dt: (np.zeros(3),) * 3)
+    assert 20 <= whole - subject.program(implicit).live_operations <= 100

@@ -1,0 +1,118 @@
+"""A study's function is code, and runs only where somebody has said that it may."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from footfall import sweep
+from footfall.cli.main import run as command
+from footfall.errors import InputError
+from footfall.sweep.journal import Journal, code_allowed
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "studies"
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study whose module leaves a mark when it is but imported."""
+    (tmp_path / "evil.py").write_text(
+        "from pathlib import Path\nPath(__file__).with_name('ran').touch()\ndef double(k):\n    return 2 * k\n"
+    )
+    file = tmp_path / "study.toml"
+    file.write_text('function = "evil:double"\n[grid]\nk = [1, 2]')
+    yield file
+    sys.modules.pop("evil", None)
+    sys.path[:] = [path for path in sys.path if path != str(tmp_path)]
+
+
+def options(study, *more):
+    return ["sweep", str(study), "--out", str(study.parent / "out"), "--workers", "1", *more]
+
+
+@pytest.mark.parametrize("more", [(), ("--resume",), ("--retry-failed",), ("--cluster", "tcp://127.0.0.1:9")])
+def test_without_leave_nothing_is_imported_and_one_sentence_says_how(study, capsys, more):
+    assert command(options(study, *more)) == 2
+    said = capsys.readouterr().err
+    assert len(said.strip().splitlines()) == 1
+    assert "'evil:double'" in said
+    assert "--allow-code" in said
+    assert not (study.parent / "ran").exists()
+    assert not (study.parent / "out").exists()
+
+
+def test_a_function_of_the_system_is_refused_too(tmp_path, capsys):
+    file = tmp_path / "study.toml"
+    file.write_text(f'function = "os:system"\n[run]\ncommand = "touch {tmp_path}/ran"\n[grid]\nk = [1]')
+    assert command(options(file)) == 2
+    assert "os:system" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(InputError, match="allow_code=True"):
+        sweep.run(file, tmp_path / "out")
+
+
+def test_leave_is_remembered_for_resume_of_the_same_function_alone(study, capsys):
+    assert command(options(study, "--allow-code")) == 0
+    assert (study.parent / "ran").exists()
+    assert code_allowed(study.parent / "out") == {"evil:double"}
+    study.write_text('function = "evil:double"\n[grid]\nk = [1, 2, 3]')
+    assert command(options(study, "--resume", "--json")) == 0
+    assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["done"] == 3
+    assert command(options(study)) == 2  # without --resume it is another beginning
+    study.write_text('function = "os:getcwd"\n[grid]\nk = [1, 2, 3]')
+    capsys.readouterr()
+    assert command(options(study, "--resume")) == 2
+    assert "os:getcwd" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["", "{", '{"allow_code": 1}', '["allow_code"]', '{"item": "x", "allow_code": "a:b"}'])
+def test_only_a_whole_line_gives_leave(tmp_path, line):
+    journal = Journal(tmp_path, "s", False, {})
+    journal.close()
+    with journal.path.open("a") as file:
+        file.write(line + "\n" + '{"allow_code": "c:d"')  # cut short
+    assert code_allowed(tmp_path) == set()
+
+
+def test_the_journal_keeps_leave_once_and_its_items(tmp_path):
+    journal = Journal(tmp_path, "s", False, {})
+    for _ in range(2):
+        journal.allow("a:b")
+    journal.append("x", {}, {"status": "done", "result": {}})
+    journal.close()
+    assert journal.path.read_text().count("allow_code") == 1
+    again = Journal(tmp_path, "s", True, {})
+    assert (again.allowed, list(again.entries), again.dropped) == ({"a:b"}, ["x"], 0)
+    again.close()
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
+def test_our_own_studies_need_no_leave(file):
+    assert not sweep.read_study(file).runs_code
+
+
+def test_a_module_beside_a_study_without_code_is_never_imported(tmp_path):
+    """Neither by the sweep nor by its workers, which would start in the study's folder."""
+    for name in ("numpy", "json", "xarray", "queue", "footfall"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').write({name!r})\n")
+    spine = (EXAMPLES / "spine.toml").read_text().split("[grid]")[0]
+    plain = '[run]\nrobot = "mini_cheetah"\nduration = 0.01\n[grid]\nspeed = [0.1]\n'
+    (tmp_path / "plain.toml").write_text(plain)
+    (tmp_path / "ours.toml").write_text(spine + "[grid]\nno_such_parameter = [1]\n")
+    run = "import sys; from footfall.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    for study, ends in (("plain.toml", 0), ("ours.toml", 2)):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", run, "sweep", study, "--workers", "1", "--out", f"out-{study}"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == ends, done.stderr
+        assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()

@@ -1,0 +1,102 @@
+"""The spine study: what each kind of spine does, what its claims are made of, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+import footfall as ff
+from footfall.control.joint.spine import Spine
+from footfall.errors import FootfallError
+from footfall_lab.papers.adak2021 import spine_claims
+from footfall_lab.papers.adak2021.spine_claims import RIGID, Spines
+from footfall_lab.papers.adak2021.spine_study import FIGURES, SPEEDS, SpineCase, case, measured
+from footfall_lab.papers.registered import setup
+
+
+@pytest.fixture(scope="module")
+def few() -> dict:
+    """A slow bound, a machine each of springs and brakes, and of motors."""
+    spines = [
+        RIGID,
+        *(SpineCase(kind, 800.0, swing=0.0) for kind in ("passive", "lockable")),
+        SpineCase("series_elastic", 800.0),
+    ]
+    found = measured(spines, {"bound": (1.0,)})
+    return {case.kind: row for (case, *_), row in found.items()}
+
+
+@pytest.mark.slow
+def test_every_kind_bounds_at_the_commanded_speed_and_bends_as_it_is_made(few: dict) -> None:
+    for kind, row in few.items():
+        assert set(row) == {"survived", *FIGURES}
+        assert row["survived"] == 1.0, kind
+        assert row["speed"] == pytest.approx(1.0, rel=0.1)
+        assert row["leg_work"] <= row["cost_of_transport"]
+    assert few["rigid"]["bend"] < 1e-6 < 0.01 < few["passive"]["bend"]
+    assert few["series_elastic"]["bend"] > 0.05  # it swings by 0.12 rad
+
+
+@pytest.mark.slow
+def test_springs_and_brakes_cost_nothing_and_motors_do(few: dict) -> None:
+    for kind in ("rigid", "passive", "lockable"):
+        assert few[kind]["cost_of_transport"] == pytest.approx(few[kind]["leg_work"], rel=1e-6)
+    assert few["series_elastic"]["cost_of_transport"] > 1.005 * few["series_elastic"]["leg_work"]
+
+
+def test_the_study_is_what_is_registered() -> None:
+    fixed = setup("adak2021")
+    assert {gait: list(speeds) for gait, speeds in SPEEDS.items()} == fixed["spine_speeds"]
+    kinds = [case.kind for case in spine_claims.cases()]
+    springs, phases = len(fixed["spine_stiffness"]), len(fixed["spine_phases"])
+    counted = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    assert counted == {
+        "rigid": 1,
+        "passive": springs,
+        "lockable": springs,
+        "actuated": phases,
+        "series_elastic": springs * phases,
+    }
+
+
+def made_up(cost: dict[str, float], falls: str = "") -> Spines:
+    """Runs in which a kind costs what is given, and one of them falls."""
+    mu = setup("adak2021")["friction"]
+    found = {}
+    for spine in spine_claims.cases():
+        value = cost.get(spine.kind, 1.0) * (1.0 + 1e-3 * spine.stiffness / 800.0)
+        row = {"survived": float(spine.kind != falls), **dict.fromkeys(FIGURES, float("nan"))}
+        if spine.kind != falls:
+            row |= dict.fromkeys(FIGURES, value)
+        found |= {(spine, gait, v, mu): row for gait, speeds in SPEEDS.items() for v in speeds}
+    return Spines(found)
+
+
+def test_claims_follow_the_runs_either_way() -> None:
+    half = {claim.id: claim.verdict for claim in made_up({"passive": 0.5, "series_elastic": 0.4}).claims()}
+    assert half["flexible_spine_saves_energy"] == half["spine_reduces_ground_forces"] == "reproduced"
+    assert half["series_elastic_spine_saves_most"] == "reproduced"  # four fifths of the passive one
+    assert half["spine_raises_top_speed"] == "differs"
+    tenth = {claim.id: claim.verdict for claim in made_up({"passive": 0.1}).claims()}
+    assert tenth["flexible_spine_saves_energy"] == "differs"  # two-sided
+    fell = {claim.id: claim for claim in made_up({"passive": 0.5}, falls="passive").claims()}
+    for id in ("flexible_spine_saves_energy", "symmetrical_gaits_bend_less"):  # no number: nothing to judge
+        assert fell[id].verdict == "not_testable"
+        assert fell[id].measured is None
+        assert "stays up" in fell[id].note
+        assert "falls" in fell[id].note
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: case("trott"),
+        lambda: case("trot", robot="mini_cheetah"),
+        lambda: case("trot", "stiff"),
+        lambda: case("trot", "passive", -1.0),
+        lambda: case("trot", "actuated", 800.0, swing=float("nan")),
+        lambda: ff.Simulation(ff.load("mini_cheetah"), Spine(inner=ff.control.JointPD.tuned("mini_cheetah"))),
+    ],
+)
+def test_what_no_spine_can_do_is_refused(ask):
+    with pytest.raises(FootfallError):
+        ask()

@@ -1,0 +1,210 @@
+"""Cached code belongs to the function that runs: a copied name, a patched helper or an edited file never shares it."""
+
+import functools
+import importlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import footfall as ff
+import nptrace
+from footfall import compiling
+from footfall.contact.compliant import Compliant
+from footfall.contact.stick_slip import StickSlip
+from footfall.control.joint import joint_pd
+from nptrace import ownership, packages
+from nptrace.runtime.cache import Cache
+
+gravity_file = importlib.import_module("footfall.dynamics.gravity_terms")
+tick_file = importlib.import_module("footfall.sim.tick")
+SOURCES = Path(ff.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return ff.load("mini_cheetah")
+
+
+@pytest.fixture(scope="module")
+def q(robot):
+    return ff.control.standing_state(robot)[0]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTRACE_CACHE", str(tmp_path / "cache"))
+    return Cache()
+
+
+def doubled(robot, q):
+    return 2.0 * ff.dynamics.gravity_terms(robot, q)
+
+
+def in_another_process(code, *arguments):
+    """The numbers that a fresh interpreter prints."""
+    start = (
+        "import sys, numpy as np, footfall as ff\nr = ff.load('mini_cheetah')\nq = ff.control.standing_state(r)[0]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", start + code, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [float(word) for word in done.stdout.split()]
+
+
+@pytest.mark.parametrize("keep_wrapped", [True, False])
+def test_a_function_that_borrows_a_library_functions_name_runs_its_own_code(keep_wrapped, robot, q, cache):
+    ff.compile(ff.dynamics.gravity_terms, robot)(q)  # what its name would find
+    mine = functools.wraps(ff.dynamics.gravity_terms)(lambda robot, q: doubled(robot, q))
+    if not keep_wrapped:
+        del mine.__wrapped__
+    np.testing.assert_allclose(ff.compile(mine, robot)(q), doubled(robot, q), rtol=1e-12, atol=1e-9)
+    expected = 2.0 * ff.jacobian(ff.dynamics.gravity_terms, robot, wrt="q")(q)
+    np.testing.assert_allclose(ff.jacobian(mine, robot, wrt="q")(q), expected, rtol=1e-12, atol=1e-9)
+
+
+def test_what_borrows_a_name_leaves_nothing_for_the_library_function_of_another_process(robot, q, cache):
+    mine = functools.wraps(ff.dynamics.gravity_terms)(lambda robot, q: doubled(robot, q))
+    ff.compile(mine, robot)(q)
+    ff.jacobian(mine, robot, wrt="q")(q)
+    code = "print(ff.compile(ff.dynamics.gravity_terms, r)(q)[5], ff.dynamics.gravity_terms(r, q)[5])"
+    compiled, numpy = in_another_process(code)
+    assert compiled == pytest.approx(numpy, rel=1e-12)
+    slope, exact = in_another_process(
+        "J = ff.jacobian(ff.dynamics.gravity_terms, r, wrt='q'); e = 1e-6 * np.eye(len(q))[8]\n"
+        "f = ff.dynamics.gravity_terms\nprint(J(q)[8, 8], (f(r, q + e) - f(r, q - e))[8] / 2e-6)"
+    )
+    assert slope == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_replaced_helper_is_run_and_leaves_nothing_in_the_cache(warm, robot, q, cache, monkeypatch):
+    if warm:
+        ff.compile(ff.dynamics.gravity_terms, robot)(q)
+    original = gravity_file.joint_space_forces
+    monkeypatch.setattr(gravity_file, "joint_space_forces", lambda *a, **k: 5.0 * np.asarray(original(*a, **k)))
+    changed = ff.dynamics.gravity_terms(robot, q)
+    np.testing.assert_allclose(ff.compile(ff.dynamics.gravity_terms, robot)(q), changed, rtol=1e-12, atol=1e-9)
+    monkeypatch.undo()
+    assert in_another_process("print(ff.compile(ff.dynamics.gravity_terms, r)(q)[5])")[0] == pytest.approx(
+        ff.dynamics.gravity_terms(robot, q)[5], rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_method_replaced_on_a_class_is_run_and_leaves_nothing_in_the_cache(warm, robot, cache, monkeypatch):
+    code = "s = ff.Simulation(r); print(s.run(0.1).trunk_position[-1, 2])"
+    height = ff.Simulation(robot).run(0.1).trunk_position[-1, 2] if warm else None
+    original = Compliant.normal
+    monkeypatch.setattr(Compliant, "normal", lambda *a, **k: tuple(0.5 * x for x in original(*a, **k)))
+    simulation = ff.Simulation(robot)
+    softer = simulation.run(0.1).trunk_position[-1, 2]
+    assert softer == pytest.approx(
+        ff.Simulation(robot, compile_controller=False).run(0.1).trunk_position[-1, 2], abs=1e-12
+    )
+    monkeypatch.undo()
+    fresh = in_another_process(code)[0]
+    assert fresh != softer
+    assert height is None or fresh == pytest.approx(height, abs=1e-15)
+
+
+def test_replaced_things_are_found_by_name(monkeypatch):
+    def found(owner, name, value):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, value, raising=False)
+            return ownership.modified(modules)
+
+    modules = ownership.reached([tick_file.__name__, Compliant.__module__, joint_pd.__name__])
+    assert ownership.modified(modules) is None
+    assert found(Compliant, "normal", lambda *a: None) == "footfall.contact.compliant.Compliant.normal"
+    assert found(Compliant, "__add__", lambda *a: None) == "footfall.contact.compliant.Compliant.__add__"
+    assert found(StickSlip, "__doc__", "other words") is None  # which change nothing
+    assert found(tick_file, "tick", lambda *a: None) == "footfall.sim.tick.tick"
+    assert found(tick_file, "abs", lambda *a: None) == "footfall.sim.tick.abs"
+    assert found(tick_file.tick, "__code__", doubled.__code__) == "footfall.sim.tick.tick"
+    assert found(np, "tanh", np.sinh) == "numpy.tanh"
+    numbers = {f"{m}.{name}": text for m in modules for name, text in ownership._facts(m).values.items()}
+    constants = [name for name, text in numbers.items() if text.replace(".", "").isdigit() and name.count("_") > 0]
+    tried = 0
+    for path in constants:
+        module, _, name = path.rpartition(".")
+        if module in sys.modules and "__defaults__" not in path:
+            assert found(sys.modules[module], name, -17.25) == path
+            tried += 1
+    assert tried > 50
+    assert ownership.modified(modules) is None
+
+
+def test_a_library_that_ran_much_is_not_taken_for_a_changed_one(robot, tmp_path):
+    code = (
+        "from nptrace import ownership\n"
+        "ff.Simulation(r, ff.control.Locomotion()).run(0.01).save(sys.argv[1])\n"
+        "ff.Recording.load(sys.argv[1])\n"
+        "own = [name for name in list(sys.modules) if name.partition('.')[0] in ('footfall', 'nptrace')]\n"
+        "changed = ownership.modified(own)\nassert changed is None, changed\nprint(len(own))"
+    )
+    assert in_another_process(code, str(tmp_path / "run.mcap"))[0] > 300
+
+
+# -- the key ----------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def locomotion(robot):
+    return ff.Simulation(robot, ff.control.Locomotion())
+
+
+@pytest.fixture(scope="module")
+def entered(locomotion, tmp_path_factory):
+    """The library's files whose code runs while a step under whole-body control is traced."""
+    files = set()
+
+    def note(frame, event, argument):
+        if nptrace.is_tracing():
+            files.add(frame.f_code.co_filename)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTRACE_CACHE", str(tmp_path_factory.mktemp("empty")))
+        simulation = ff.Simulation(locomotion.robot, ff.control.Locomotion())
+        sys.setprofile(note)
+        try:
+            simulation.advance(2)
+        finally:
+            sys.setprofile(None)
+    return {Path(file).relative_to(SOURCES) for file in files if packages.in_folder(file)}
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the sources, registered in place of the installed ones."""
+    installed = dict(packages.folders)
+    for name, folder in installed.items():
+        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "*.npz"))
+        packages.register(name, tmp_path / name)
+    yield tmp_path
+    for name, folder in installed.items():
+        packages.register(name, folder)
+
+
+def test_a_constant_changed_in_any_file_that_a_trace_enters_changes_the_key(locomotion, entered, copy):
+    modules = {compiling.__name__, tick_file.__name__} | ownership.modules_of(locomotion.model)
+    before = ownership.digest(ownership.reached(modules))
+    missed = []
+    for file in sorted(entered):
+        text = (copy / file).read_text()
+        (copy / file).write_text(text + "\n_ADDED = 1\n")
+        if ownership.digest(ownership.reached(modules)) == before:
+            missed.append(str(file))
+        (copy / file).write_text(text)
+    assert len(entered) > 80
+    assert not missed
+    assert ownership.digest(ownership.reached(modules)) == before
+
+
+def test_a_file_that_no_step_reaches_does_not_change_the_key(locomotion, copy):
+    modules = {compiling.__name__, tick_file.__name__} | ownership.modules_of(locomotion.model)
+    before = ownership.digest(ownership.reached(modules))
+    for file in ("view/gamepad.py", "learn/ppo.py", "sweep/plot.py", "cli/simulate.py"):
+        file = copy / "footfall" / file
+        file.write_text(file.read_text() + "\n# a comment\n")
+    assert ownership.digest(ownership.reached(modules)) == before
