@@ -41,7 +41,17 @@ def test_payload_goes_to_the_trunk(changed):
     robot = changed(ff.load("mini_cheetah"))
     controller = ff.control.Hold("stand", kp=45.0, kd=1.1)
     start = standing_start(robot, controller)
-    trials = _Trials(robot, controller, ff.Command(), start, 0.05, 0.01, 0.8, None, 0)
+    trials = _Trials(
+        robot,
+        controller,
+        command=ff.Command(),
+        start=start,
+        duration=0.05,
+        settle=0.01,
+        friction=0.8,
+        sensors=None,
+        seed=0,
+    )
     assert trials.usual["trunk.mass"] == robot.link("trunk").mass
 
 
