@@ -53,13 +53,13 @@ class LocomotionByDaqp(Locomotion):
 
     def _make(self, robot: Robot, gravity: Gravity) -> None:
         super()._make(robot, gravity)
-        self._plan: Callable[..., PyTree] = lambda *arguments: plan(self.walker, *arguments)
+        self._plan: Callable[..., PyTree] = lambda *arguments: plan(self.model, *arguments)
 
     def _compile_tick(self, robot: Robot) -> None:
         assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
-        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.walker)
-        self._plan = self._compile(plan, self.walker, sensed, Command(), memory)
+        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.model)
+        self._plan = self._compile(plan, self.model, sensed, Command(), memory)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
@@ -74,17 +74,19 @@ class LocomotionByDaqp(Locomotion):
     def _tick_by_daqp(self, t: float, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
         assert self._robot is not None
         sensed, command, missing = trusted(sensed, command, memory.last)
-        found, after = self._plan(sensed, command, towards_gait(self.walker, memory))
+        found, after = self._plan(sensed, command, towards_gait(self.model, memory))
         self._tell_missing(t, missing)
         if missing > 0.5:
-            torque = leg_torques(self._robot, found, after.down, shared_weight(self.body, after.down), self.limits)
+            torque = leg_torques(
+                self._robot, found, after.down, shared_weight(self.model.forces_body, after.down), self.model.limits
+            )
             troubles = np.array([*memory.trouble[:2], missing])
             asked = JointCommand(velocity=np.zeros(len(torque)), kd=self.joint_kd * self._robot.mass, torque=torque)
             return asked, dataclasses.replace(memory, trouble=troubles)
         self.log += begun(t, memory.reflex, after.reflex, self._told)
         after = dataclasses.replace(after, last=LastSensed(sensed.q, sensed.v, sensed.forces), trouble=np.zeros(3))
         if after.reflex.folded > 0.5:
-            return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
+            return fold(self.model.crouch, sensed.q[7:], self.model.limits, self.model.forces_body.weight), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
@@ -95,29 +97,29 @@ class LocomotionByDaqp(Locomotion):
     ) -> Float[ndarray, "4 3"]:
         """Stage one: at its own rate, and whenever a foot has come or gone."""
         if self.stage == "balance":
-            forces, status = solve_balance(self.body, sensed, found, after.down, float(found.friction))
+            forces, status = solve_balance(self.model.forces_body, sensed, found, after.down, float(found.friction))
             self._tell(t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared")
-            return shared_weight(self.body, after.down) if forces is None else forces
+            return shared_weight(self.model.forces_body, after.down) if forces is None else forces
         every = max(1, round(self.rate / self.mpc_rate))
         if int(before.tick) % every and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
         self._tell(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
-        return shared_weight(self.body, after.down) if forces is None else forces
+        return shared_weight(self.model.forces_body, after.down) if forces is None else forces
 
     def _mpc(
         self, sensed: Sensed, command: Command, found: LocomotionPlan, after: Memory
     ) -> tuple[Float[ndarray, "4 3"] | None, str]:
-        mpc = ConvexMpc(body=self.body, friction=float(found.friction))
+        mpc = ConvexMpc(body=self.model.forces_body, friction=float(found.friction))
         walking = after.walking > 0.5
         dt = MPC_STEP
         R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
-        com = sensed.q[:3] + R @ self.body.com
+        com = sensed.q[:3] + R @ self.model.forces_body.com
         x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
         times = dt * np.arange(1, mpc.steps + 1)
         turn = float(after.velocity[2])
         place = np.array([after.wanted[0], after.wanted[1]]) + np.outer(times, found.travel[:2])
-        offset = about_z(yaw) @ self.body.com
+        offset = about_z(yaw) @ self.model.forces_body.com
         reference = np.zeros((mpc.steps, 12))
         reference[:, :2] = found.level
         reference[:, 2] = yaw + np.remainder(after.wanted[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
@@ -134,7 +136,7 @@ class LocomotionByDaqp(Locomotion):
             ahead = period * np.maximum(0.0, np.floor(own + (times - 0.5 * dt)[:, None] / period) - (own >= duty))
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
-        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
+        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.model.robot.feet[:4]])
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
         feet = stand - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
         feet += ahead[:, :, None] * (found.travel + np.cross([0.0, 0.0, turn], stand - com))
@@ -154,11 +156,11 @@ class LocomotionByDaqp(Locomotion):
             return self._transposed(sensed, found, after)
         self._tell(t, "whole_body", "")
         torque = program.A[6:nv] @ solution.x + found.bias[6:]
-        return np.clip(torque, -self.limits, self.limits)
+        return np.clip(torque, -self.model.limits, self.model.limits)
 
     def _transposed(self, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Float[ndarray, "nj"]:
         assert self._robot is not None
-        return leg_torques(self._robot, found, after.down, after.forces, self.limits)
+        return leg_torques(self._robot, found, after.down, after.forces, self.model.limits)
 
 
 def solve_balance(

@@ -23,8 +23,8 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.contact.steps import Steps
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.legged_plan import Memory, plan
-from footfall.control.locomotion.locomotion_tick import Walking, look_ahead, solve_ahead, towards_gait
+from footfall.control.locomotion.legged_plan import LocomotionModel, Memory, plan
+from footfall.control.locomotion.locomotion_tick import look_ahead, solve_ahead, towards_gait
 from footfall.control.locomotion.whole_body import Program, leg_torques, whole_body_torques
 from footfall.control.posture import standing_state
 from footfall.robot import library
@@ -81,20 +81,24 @@ class SolverOutcome:
 
 
 def solver_outcome(
-    walking: Walking, sensed: Sensed, command: Command, memory: Memory, forces: Float[ndarray, "4 3"], spoil: Scalar
+    model: LocomotionModel,
+    sensed: Sensed,
+    command: Command,
+    memory: Memory,
+    forces: Float[ndarray, "4 3"],
+    spoil: Scalar,
 ) -> SolverOutcome:
     """The whole-body program for given forces of stage one, and the MPC of the same moment.
 
     spoil: 0, or 1 + the place in ``SPOILT`` of what is done to the whole-body program.
     """
-    walker = walking.walker
-    found, after = plan(walker, sensed, command, towards_gait(walker, memory))
+    found, after = plan(model, sensed, command, towards_gait(model, memory))
     found = replace(found, program=spoilt(found.program, spoil))
-    limits, robot = walking.limits, walker.robot
-    torque, body = whole_body_torques(robot, walker.body.weight, found, after.down, forces, limits, clip=False)
+    limits, robot = model.limits, model.robot
+    torque, body = whole_body_torques(robot, model.body.weight, found, after.down, forces, limits, clip=False)
     safe = leg_torques(robot, found, after.down, forces, limits)
     asked = np.where(body.converged > 0.5, np.clip(torque, -limits, limits), safe)
-    ahead, mpc = solve_ahead(walking, look_ahead(walking, sensed, found, after))
+    ahead, mpc = solve_ahead(model, look_ahead(model, sensed, found, after))
     return SolverOutcome(
         torque=torque,
         asked=asked,
@@ -166,7 +170,7 @@ class Watched(LocomotionByDaqp):
         self.tally = tally
         memory, (q, v) = self.start(robot), standing_state(robot)
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
-        self.judge = compiling.compile(solver_outcome, self.walking, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
+        self.judge = compiling.compile(solver_outcome, self.model, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory

@@ -342,11 +342,11 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how, solver, monkeypatch):
         return dataclasses.replace(found, program=_spoil(found.program, how)), memory
 
     monkeypatch.setattr(locomotion_tick, "plan", spoilt)
-    monkeypatch.setattr(controller, "_plan", lambda *arguments: spoilt(controller.walker, *arguments), raising=False)
+    monkeypatch.setattr(controller, "_plan", lambda *arguments: spoilt(controller.model, *arguments), raising=False)
     with within(5.0):  # no hang
         asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
     assert np.isfinite(asked.torque).all()
-    assert (np.abs(asked.torque) <= controller.limits + 1e-9).all()
+    assert (np.abs(asked.torque) <= controller.model.limits + 1e-9).all()
     if any("whole-body program" in words for _, words in controller.log):
         # the fallback carries the weight like the usual torque does
         np.testing.assert_allclose(asked.torque, usual.torque, atol=0.25 * np.abs(usual.torque).max())

@@ -163,7 +163,7 @@ def test_the_whole_body_program_does_what_stage_one_asks_when_it_can():
     memory = controller.start(robot)
     q, v = ff.control.standing_state(robot)
     forces = np.tile([0.0, 0.0, robot.mass * 9.81 / 4], (4, 1))
-    found, after = plan(controller.walker, ff.Sensed(q=q, v=v, forces=forces), ff.Command(), memory)
+    found, after = plan(controller.model, ff.Sensed(q=q, v=v, forces=forces), ff.Command(), memory)
     asked, _ = controller._mpc(ff.Sensed(q=q, v=v, forces=forces), ff.Command(), found, after)
     program = found.program
     solution = solve_bounded(program.H, program.f + program.F @ asked.ravel(), program.A, program.low, program.high)

@@ -121,7 +121,7 @@ def test_the_plan_is_the_same_traced_and_in_numpy():
     q, _ = ff.control.standing_state(robot)
     sensed = ff.Sensed(q=q, v=0.1 * np.ones(robot.nv), forces=np.tile([0.0, 0.0, 20.0], (4, 1)))
     command = ff.Command(forward=0.3)
-    plain, _ = plan(controller.walker, sensed, command, memory)
+    plain, _ = plan(controller.model, sensed, command, memory)
     controller.prepare(robot, ff.compile)
     compiled, after = controller._plan(sensed, command, memory)
     assert isinstance(after, Memory)

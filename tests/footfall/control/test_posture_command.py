@@ -32,7 +32,7 @@ def _leans(name, forward, **posture):
     assert sim.stopped is None
     settled = rec.time > 2.0
     _, pitch, roll = rec.trunk_euler()[settled].mean(axis=0)
-    high = rec.q[settled, 2].mean() - controller.walker.height
+    high = rec.q[settled, 2].mean() - controller.model.height
     return np.array([command.roll, command.pitch, command.height]), np.array([roll, pitch, high])
 
 

@@ -20,10 +20,9 @@ from footfall.checks import is_number
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_command
 from footfall.control.locomotion.driven import driven_of
 from footfall.control.locomotion.last_sensed import sensed_names
-from footfall.control.locomotion.legged_plan import LIMITS, Memory, Walker
+from footfall.control.locomotion.legged_plan import LIMITS, LocomotionModel, Memory
 from footfall.control.locomotion.locomotion_tick import (
     TROUBLES,
-    Walking,
     beat_of,
     locomotion_tick,
 )
@@ -31,10 +30,8 @@ from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.locomotion.reflexes.log import begun, still_acting
 from footfall.control.locomotion.reflexes.responses import GEARS
-from footfall.control.locomotion.reflexes.safe_stop import crouch
 from footfall.control.locomotion.rolling import wheels_of
-from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.whole_body import Gains, torque_bounds
+from footfall.control.locomotion.whole_body import Gains
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -91,8 +88,7 @@ class Locomotion(Controller):
         self.log: list[tuple[float, str]] = []
         self._wrong: set[str] = set()  # what is wrong now, and was said
         self._missing = ""  # the sensor that says nothing now, which was said
-        self.walker: Walker
-        self.body: SingleBody
+        self.model: LocomotionModel
         self._robot: Robot | None = None
         self._compile: Callable[..., PyTree] | None = None
 
@@ -106,9 +102,9 @@ class Locomotion(Controller):
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
-        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
+        self._set_up(robot, GRAVITY if self._robot is None else self.model.body.gravity)
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
-        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(gait.duty, gait.period))}
+        return dataclasses.asdict(LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
@@ -121,16 +117,16 @@ class Locomotion(Controller):
             raise InputError("wheels roll in the whole-body program: stage 'whole_body'")
         if self.reach is not None:
             hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
-        self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
+        self._set_up(robot, GRAVITY if self._robot is None else self.model.body.gravity)
         self.log.clear()
         self._wrong.clear()
         self._missing = ""
         self._told: dict[tuple[str, str], float] = {}
-        return Memory.at_start(self.walker, self.reflexes)
+        return Memory.at_start(self.model, self.reflexes)
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
         """Whether anything had to be made anew."""
-        if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
+        if self._robot is not None and self.model.body.gravity == gravity and _same(self._robot, robot):
             return False
         if not gravity[2] < 0.0:
             raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
@@ -140,32 +136,21 @@ class Locomotion(Controller):
 
     def _make(self, robot: Robot, gravity: Gravity) -> None:
         self._robot = robot
-        self.walker = Walker.of(
+        self.model = LocomotionModel.of(
             robot,
-            self.gait,
-            self.rate,
-            self.friction,
-            self.clearance,
-            self.gains,
-            self.hip_height,
             gravity,
-            self.reach,
-        )
-        self.body = self.walker.body
-        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
-            self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
-        self.limits = torque_bounds(self.walker.own)
-        self.crouch = crouch(robot, self.hip_height)
-        self.walking = Walking(
-            walker=self.walker,
-            body=self.body,
-            stage=self.stage,
+            gait=self.gait,
+            rate=self.rate,
             mpc_rate=self.mpc_rate,
+            stage=self.stage,
+            friction=self.friction,
+            clearance=self.clearance,
+            gains=self.gains,
             joint_kd=self.joint_kd,
-            limits=self.limits,
-            crouch=self.crouch,
+            hip_height=self.hip_height,
+            reach=self.reach,
         )
-        self._tick: Callable[..., PyTree] = lambda *arguments: locomotion_tick(self.walking, *arguments)
+        self._tick: Callable[..., PyTree] = lambda *arguments: locomotion_tick(self.model, *arguments)
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
@@ -176,8 +161,8 @@ class Locomotion(Controller):
     def _compile_tick(self, robot: Robot) -> None:
         assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
-        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.walker)
-        self._tick = self._compile(locomotion_tick, self.walking, sensed, Command(), memory)
+        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.model)
+        self._tick = self._compile(locomotion_tick, self.model, sensed, Command(), memory)
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
@@ -191,7 +176,7 @@ class Locomotion(Controller):
             self._compile_tick(robot)
         sensed = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces)  # it has no use for more, and is compiled without
         if traced:
-            return locomotion_tick(self.walking, sensed, command, memory)
+            return locomotion_tick(self.model, sensed, command, memory)
         asked, after = self._tick(sensed, command, self.refresh_memory(memory))
         self._observe(t, memory, after)
         return asked, after

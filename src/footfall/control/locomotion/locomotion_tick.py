@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -20,13 +19,12 @@ from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.control.locomotion.balance import balance_forces
 from footfall.control.locomotion.horizon import mpc_forces
 from footfall.control.locomotion.last_sensed import LastSensed, kept_where, trusted
-from footfall.control.locomotion.legged_plan import LocomotionPlan, Memory, Walker, plan
+from footfall.control.locomotion.legged_plan import LocomotionModel, LocomotionPlan, Memory, plan
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.safe_stop import fold
 from footfall.control.locomotion.single_body import ConvexMpc, SingleBody
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
-from footfall.identity import digest_of
 from footfall.spatial import cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
@@ -39,51 +37,36 @@ TROUBLES = ("", "iteration limit", "infeasible", "not finite")
 _FINE = 8  # parts of a step of the MPC in which a schedule is looked at
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Walking:
-    """The constants of a tick."""
-
-    walker: Walker
-    body: SingleBody  # of stage one
-    stage: str
-    mpc_rate: float  # [Hz]
-    joint_kd: float  # per kg of robot [N m s/rad]
-    limits: Float[ndarray, "nj"]  # of the torques [N m]
-    crouch: Float[ndarray, "nj"]
-
-    @cached_property
-    def digest(self) -> str | None:
-        return digest_of(self)
-
-
 def beat_of(gait: Gait) -> Float[ndarray, "6"]:
     """A gait as numbers: delays, duty, period."""
     return np.array([*gait.delays, gait.duty, gait.period])
 
 
-def locomotion_tick(walking: Walking, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
-    """(what the joints are asked for, the memory for the next tick)."""
-    walker, robot = walking.walker, walking.walker.robot
+def locomotion_tick(
+    model: LocomotionModel, sensed: Sensed, command: Command, memory: Memory
+) -> tuple[JointCommand, Memory]:
+    """Return (what the joints are commanded, the memory for the next tick)."""
+    robot = model.robot
     sensed, command, missing = trusted(sensed, command, memory.last)
     blind = missing > 0.5
-    found, after = plan(walker, sensed, command, towards_gait(walker, memory))
+    found, after = plan(model, sensed, command, towards_gait(model, memory))
     folded = after.reflex.folded > 0.5
-    forces, trouble = _stage_one(walking, sensed, found, memory, after, folded | blind)
-    forces = np.where(blind, shared_weight(walking.body, after.down), forces)
-    torque, wrong = leg_torques(walker.own, found, after.down, forces, walking.limits), 0.0
-    if walking.stage == "whole_body":
+    forces, trouble = _stage_one(model, sensed, found, memory, after, folded | blind)
+    forces = np.where(blind, shared_weight(model.forces_body, after.down), forces)
+    torque, wrong = leg_torques(model.own, found, after.down, forces, model.limits), 0.0
+    if model.stage == "whole_body":
         best, solution = whole_body_torques(
-            walker.own, walker.body.weight, found, after.down, forces, walking.limits, walker.stopped
+            model.own, model.body.weight, found, after.down, forces, model.limits, model.stopped
         )
         wrong = trouble_of(solution)
         torque = np.where(blind | (wrong > 0.5), torque, best)
-    torque, limits = walker.all_joints(torque), walker.all_joints(walking.limits)
-    gives_in = fold(walking.crouch, sensed.q[7:], limits, walking.body.weight).spread(robot.nj)
+    torque, limits = model.all_joints(torque), model.all_joints(model.limits)
+    gives_in = fold(model.crouch, sensed.q[7:], limits, model.forces_body.weight).spread(robot.nj)
     asked = JointCommand(
         position=gives_in.position,
         velocity=np.where(folded | blind, 0.0, sensed.v[6:]),
         kp=gives_in.kp,
-        kd=np.where(folded, gives_in.kd, walking.joint_kd * robot.mass),
+        kd=np.where(folded, gives_in.kd, model.joint_kd * robot.mass),
         torque=np.where(folded, gives_in.torque, torque),
     )
     troubles = np.where(folded, 0.0, np.stack([trouble, wrong + 0.0 * trouble]))
@@ -100,12 +83,12 @@ def shared_weight(body: SingleBody, down: Float[ndarray, "4"]) -> Float[ndarray,
     return np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
 
 
-def towards_gait(walker: Walker, memory: Memory) -> Memory:
+def towards_gait(model: LocomotionModel, memory: Memory) -> Memory:
     """Delays, duty and period a little nearer to those of the gait that is wanted."""
     gear, goal = memory.reflex.gear, memory.goal
     by_speed = np.where(gear < 0.5, beat_of(GEARS[0]), np.where(gear < 1.5, beat_of(GEARS[1]), beat_of(GEARS[2])))
     goal = np.where(memory.reflex.has("speed_gait"), by_speed, goal)
-    step = SWITCH / walker.rate
+    step = SWITCH / model.rate
     turn = goal[:4] - memory.delays
     turn = turn - np.floor(turn + 0.5)
     delays = np.where(np.abs(turn) <= step, goal[:4], memory.delays + np.clip(turn, -step, step))
@@ -114,21 +97,21 @@ def towards_gait(walker: Walker, memory: Memory) -> Memory:
 
 
 def _stage_one(
-    walking: Walking, sensed: Sensed, found: LocomotionPlan, before: Memory, after: Memory, idle: Scalar
+    model: LocomotionModel, sensed: Sensed, found: LocomotionPlan, before: Memory, after: Memory, idle: Scalar
 ) -> tuple[Float[ndarray, "4 3"], PyTree]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
     down = after.down
-    shared = shared_weight(walking.body, down)
-    if walking.stage == "balance":
-        forces, solution = balance_forces(walking.body, sensed, found, down)
+    shared = shared_weight(model.forces_body, down)
+    if model.stage == "balance":
+        forces, solution = balance_forces(model.forces_body, sensed, found, down)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
-    every = max(1, round(walking.walker.rate / walking.mpc_rate))
+    every = max(1, round(model.rate / model.mpc_rate))
     on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
     due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
     def fresh(given: Ahead) -> tuple[PyTree, PyTree]:
-        forces, solution = solve_ahead(walking, given)
+        forces, solution = solve_ahead(model, given)
         trouble = trouble_of(solution)
         return np.where(trouble > 0.5, shared, forces), trouble
 
@@ -138,7 +121,7 @@ def _stage_one(
         return np.where(due, new, forces), np.where(due, wrong, trouble), 1.0 + 0.0 * done, given
 
     # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
-    given = look_ahead(walking, sensed, found, after)
+    given = look_ahead(model, sensed, found, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), given)
     forces, trouble, *_ = nptrace.repeat(1, turn, start, until=lambda carry: carry[2] > 0.5, check_first=True)
     return nptrace.custom_fixed_point(
@@ -166,14 +149,14 @@ class Ahead:
     beat: Float[ndarray, "2"]  # duty, period [s]
 
 
-def look_ahead(walking: Walking, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Ahead:
+def look_ahead(model: LocomotionModel, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Ahead:
     R = to_rotation(sensed.q[3:7])
-    com = sensed.q[:3] + R @ walking.body.com
+    com = sensed.q[:3] + R @ model.forces_body.com
     x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
-    radii = np.array([[0.0, 0.0, foot.radius] for foot in walking.walker.robot.feet[:4]])
+    radii = np.array([[0.0, 0.0, foot.radius] for foot in model.robot.feet[:4]])
     ahead = found.touchdown
-    if walking.walker.wheels:  # which go with the body: those that are up count as if they hung under it
-        ahead = sensed.q[:3] + walking.walker.feet @ about_z(found.euler[2]).T
+    if model.wheels:  # which go with the body: those that are up count as if they hung under it
+        ahead = sensed.q[:3] + model.feet @ about_z(found.euler[2]).T
     stand = np.where((after.down > 0.5)[:, None], found.feet, ahead) - radii
     return Ahead(
         x=x,
@@ -193,11 +176,11 @@ def look_ahead(walking: Walking, sensed: Sensed, found: LocomotionPlan, after: M
     )
 
 
-def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+def solve_ahead(model: LocomotionModel, see: Ahead) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
     """(forces [N], how it went) of the convex MPC."""
-    mpc, dt = ConvexMpc(body=walking.body), MPC_STEP
+    mpc, dt = ConvexMpc(body=model.forces_body), MPC_STEP
     com, yaw, (duty, period) = see.x[3:6], see.x[2], (see.beat[0], see.beat[1])
-    offset = about_z(yaw) @ walking.body.com
+    offset = about_z(yaw) @ model.forces_body.com
     behind = see.wanted[2] - yaw
     behind = behind - 2.0 * np.pi * np.floor(behind / (2.0 * np.pi) + 0.5)
     turning = np.array([0.0, 0.0, see.spin])
@@ -225,7 +208,7 @@ def solve_ahead(walking: Walking, see: Ahead) -> tuple[Float[ndarray, "4 3"], st
         again = np.where(goes, period * np.maximum(0.0, np.floor(see.phase + middle / period) - late), 0.0)
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
         feet = see.stand - (com + middle * see.travel) + again[:, None] * further
-        if walking.walker.wheels:
+        if model.wheels:
             feet = see.stand - com
         return carry, (reference, share, feet)
 

@@ -28,7 +28,7 @@ from nptrace import norm
 from nptrace._types import Scalar
 
 if TYPE_CHECKING:
-    from footfall.control.locomotion.legged_plan import Walker
+    from footfall.control.locomotion.legged_plan import LocomotionModel
 
 FURTHEST = 0.45  # footholds from under the hip, as a part of the height
 FELT = 0.03  # of the weight: a foot that feels this much is on the ground
@@ -107,14 +107,14 @@ class PushResponse:
     folded: Scalar  # 1 once the legs fold
 
 
-def push_response(walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference) -> PushResponse:
+def push_response(model: LocomotionModel, at: Kinematics, memory: Memory, reference: CommandReference) -> PushResponse:
     reflex, has, across = memory.reflex, memory.reflex.has, reference.across
     across_W = np.array([across[0], across[1], 0.0])
-    com, g = center_of_mass(walker.robot, at.q), strength(walker.body.gravity)
-    inside = sidestep.margin(sidestep.capture_point(com, at.velocity, across_W, walker.height, g), at.feet)
-    alarm = sidestep.alarmed(has("sidestep"), inside, reflex.alarm, walker.dt)
+    com, g = center_of_mass(model.robot, at.q), strength(model.body.gravity)
+    inside = sidestep.margin(sidestep.capture_point(com, at.velocity, across_W, model.height, g), at.feet)
+    alarm = sidestep.alarmed(has("sidestep"), inside, reflex.alarm, model.dt)
     doomed, folded = safe_stop.folded(
-        has("safe_stop"), safe_stop.doomed(at.R[2, 2], inside, walker.height), reflex.doomed, reflex.folded, walker.dt
+        has("safe_stop"), safe_stop.doomed(at.R[2, 2], inside, model.height), reflex.doomed, reflex.folded, model.dt
     )
     return PushResponse(alarm, doomed, folded)
 
@@ -136,9 +136,9 @@ class LegSchedule:
 
 
 def schedule_of(
-    walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference, alarm: Scalar
+    model: LocomotionModel, at: Kinematics, memory: Memory, reference: CommandReference, alarm: Scalar
 ) -> LegSchedule:
-    wheels, dt, reflex = walker.wheels, walker.dt, memory.reflex
+    wheels, dt, reflex = model.wheels, model.dt, memory.reflex
     duty, period = memory.beat[0], memory.beat[1]
     period = period * np.where(alarm > 0.0, sidestep.HURRY, 1.0)
     first = 1 if wheels else 0  # wheels step aside and around, and roll ahead
@@ -178,22 +178,27 @@ class Footholds:
 
 
 def footholds(
-    walker: Walker, at: Kinematics, memory: Memory, reference: CommandReference, schedule: LegSchedule, alarm: Scalar
+    model: LocomotionModel,
+    at: Kinematics,
+    memory: Memory,
+    reference: CommandReference,
+    schedule: LegSchedule,
+    alarm: Scalar,
 ) -> Footholds:
-    heading, g = at.heading, strength(walker.body.gravity)
+    heading, g = at.heading, strength(model.body.gravity)
     # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
-    mean = memory.mean + walker.dt / (0.5 * schedule.period) * (heading.T @ at.velocity - memory.mean)
+    mean = memory.mean + model.dt / (0.5 * schedule.period) * (heading.T @ at.velocity - memory.mean)
     steady = np.where(alarm > 0.0, at.velocity, heading @ mean)
     reach = reference.grip * np.where(alarm > 0.0, sidestep.FURTHEST, FURTHEST)
     places = []
     for k in range(4):
-        arm = heading @ walker.feet[k]
+        arm = heading @ model.feet[k]
         turning = cross(reference.spin, arm)
         under = at.q[:3] + arm + schedule.left[k] * (steady + turning)
         going_at, wanted_at = steady + turning, reference.across + turning
-        if walker.wheels:
+        if model.wheels:
             going_at, wanted_at = rolling.across(heading, going_at), rolling.across(heading, wanted_at)
-        places.append(foothold(under, going_at, wanted_at, schedule.stance, walker.height, reach, alarm > 0.0, g))
+        places.append(foothold(under, going_at, wanted_at, schedule.stance, model.height, reach, alarm > 0.0, g))
     return Footholds(places, mean)
 
 
@@ -215,16 +220,16 @@ class ContactSchedule:
 
 
 def touch(
-    walker: Walker,
+    model: LocomotionModel,
     at: Kinematics,
     memory: Memory,
     schedule: LegSchedule,
     places: list[Scalar],
     forces: Float[ndarray, "4 3"],
 ) -> ContactSchedule:
-    reflex, has, dt = memory.reflex, memory.reflex.has, walker.dt
+    reflex, has, dt = memory.reflex, memory.reflex.has, model.dt
     planned, progress, repeated = schedule.planned, schedule.progress, schedule.repeated
-    weight = weight_of(walker.robot.mass, walker.body.gravity)
+    weight = weight_of(model.robot.mass, model.body.gravity)
     felt = np.stack([norm(f, 1e-9) for f in forces]) > FELT * weight
     swinging = np.where((memory.down < 0.5) & ((planned < 0.5) | repeated), 1.0, 0.0)
     ways = [stumble.direction(memory.lift_off[k], places[k]) for k in range(4)]
@@ -278,7 +283,7 @@ class GroundEstimate:
 
 
 def ground_estimate(
-    walker: Walker, at: Kinematics, memory: Memory, touched: ContactSchedule, forces: Float[ndarray, "4 3"]
+    model: LocomotionModel, at: Kinematics, memory: Memory, touched: ContactSchedule, forces: Float[ndarray, "4 3"]
 ) -> GroundEstimate:
     reflex, has, radii, feet = memory.reflex, memory.reflex.has, at.radii, at.feet
     soles = radii[:, None] * np.array([0.0, 0.0, 1.0])
@@ -291,11 +296,11 @@ def ground_estimate(
     foot_velocities = np.stack([at.J[k] @ at.v for k in range(4)])
     turning_at = np.stack([at.J_turn[k] @ at.v for k in range(4)])
     soles_at = slip.of_the_soles(foot_velocities, turning_at, radii, normal)
-    weight = weight_of(walker.robot.mass, walker.body.gravity)
+    weight = weight_of(model.robot.mass, model.body.gravity)
     slides, measured, slid = slip.sliding(
-        has("slip"), memory.down * touched.down, soles_at, forces, normal, weight, reflex.slid, walker.dt
+        has("slip"), memory.down * touched.down, soles_at, forces, normal, weight, reflex.slid, model.dt
     )
-    friction = slip.trusted(reflex.friction, walker.friction, normal, slides, measured, walker.dt)
+    friction = slip.trusted(reflex.friction, model.friction, normal, slides, measured, model.dt)
     return GroundEstimate(
         slope=slope,
         normal=normal,
@@ -310,7 +315,7 @@ def ground_estimate(
 
 
 def swings(
-    walker: Walker,
+    model: LocomotionModel,
     at: Kinematics,
     schedule: LegSchedule,
     touched: ContactSchedule,
@@ -319,16 +324,16 @@ def swings(
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
     """(where feet that are up come down [m], the acceleration that every one of them is to have [m/s²])."""
     targets, pulls = [], []
-    again, lasting, dt = touched.again, touched.lasting, walker.dt
+    again, lasting, dt = touched.again, touched.lasting, model.dt
     for k in range(4):
         lower, speed = touchdown.reach(touched.since[k])
         z = ground.height(places[k][0], places[k][1]) + at.radii[k] - _SINK - lower
         target = np.array([places[k][0], places[k][1], z])
         s = np.where(again[k] > 0.0, 1.0 - again[k] / np.maximum(lasting[k], dt), schedule.progress[k])
         lasts = np.where(again[k] > 0.0, np.maximum(lasting[k], dt), schedule.air)
-        clearance = walker.clearance + ground.clear + touched.higher[k]
+        clearance = model.clearance + ground.clear + touched.higher[k]
         p, dp, ddp = swing(touched.lift_off[k], target, clearance, s, lasts)
-        kp, kd = walker.gains.swing
+        kp, kd = model.gains.swing
         dp = dp - np.array([0.0, 0.0, 1.0]) * speed
         pulls.append(ddp + kp * (p - at.feet[k]) + kd * (dp - ground.foot_velocities[k]))
         targets.append(target)

@@ -16,7 +16,7 @@ from footfall.control.locomotion.whole_body import Program
 from nptrace._types import Scalar
 
 if TYPE_CHECKING:
-    from footfall.control.locomotion.legged_plan import Walker
+    from footfall.control.locomotion.legged_plan import LocomotionModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +45,11 @@ class Memory:
     last: LastSensed = NOTHING  # which a plan leaves out: it sees what may be trusted
 
     @staticmethod
-    def at_start(walker: Walker, reflexes: Reflexes | None = None) -> Memory:
-        feet, gait = walker.feet + np.array([0.0, 0.0, walker.height]), walker.gait
-        robot, q = walker.robot, np.concatenate([[0.0, 0.0, walker.height, 1.0, 0.0, 0.0, 0.0], walker.stand])
+    def at_start(model: LocomotionModel, reflexes: Reflexes | None = None) -> Memory:
+        feet, gait = model.feet + np.array([0.0, 0.0, model.height]), model.gait
+        robot, q = model.robot, np.concatenate([[0.0, 0.0, model.height, 1.0, 0.0, 0.0, 0.0], model.stand])
         loads = np.zeros((robot.nf, 3))
-        loads[:4, 2] = 0.25 * walker.body.weight
+        loads[:4, 2] = 0.25 * model.body.weight
         return Memory(
             tick=0.0,
             phase=0.0,
@@ -63,13 +63,13 @@ class Memory:
             lift_off=feet,
             last_down=feet,
             down=np.ones(4),
-            reflex=ReflexMemory.at_start(reflexes or Reflexes(), walker.friction),
+            reflex=ReflexMemory.at_start(reflexes or Reflexes(), model.friction),
             forces=np.zeros((4, 3)),
             sag=0.0,
             lack=np.zeros(2),
             goal=np.array([*gait.delays, gait.duty, gait.period]),
             trouble=np.zeros(3),
-            hand=np.zeros(0) if walker.reach is None else walker.reach.wanted,
+            hand=np.zeros(0) if model.reach is None else model.reach.wanted,
             last=LastSensed(q, np.zeros(robot.nv), loads),
         )
 
