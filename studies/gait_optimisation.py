@@ -18,7 +18,6 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
 from footfall.control.interface import Command
 from footfall.control.joint.joint_pd import JointPD
 from footfall.errors import InputError, MissingExtraError, unknown
@@ -27,8 +26,9 @@ from footfall.gait.tuned import choices, for_robot
 from footfall.robot.library import load
 from footfall.robot.model.description import Robot
 from footfall.sim.cores import cores
+from footfall.sim.rollouts import compile_tick
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, metered_tick, reduced, repeated
+from footfall.sim.tick import Inputs, reduced, repeated
 from footfall.spatial.gravity import STANDARD, weight_of
 
 SPEEDS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)  # [m/s]
@@ -98,15 +98,13 @@ class Track:
         self.controller = starting(robot, pattern)
         self.ranges = ranges(robot, self.controller.gait)
         simulation = Simulation(robot, self.controller, dt=dt)
-        self.first = (reduced(simulation.state, foot_forces=False), 0.0)
+        self.first = reduced(simulation.state, "work")
         self.inputs = Inputs(Command(), np.zeros(6))
         self.period = simulation.model.period
         self.trunk = f"{robot.tree.bodies[0].name}.mass"
         self.mass = float(simulation.model.parameter(self.trunk))
         free = [*(r.path for r in self.ranges), "ground.friction", self.trunk]
-        self.function = compiling.compile(
-            metered_tick, simulation.model, self.first, self.inputs, target="batch", free=free, verify=False
-        )
+        self.function = compile_tick(simulation.model, self.first, self.inputs, target="batch", free=free)
 
     def numbers(self, unit: Float[ndarray, "n k"]) -> dict[str, ndarray]:
         """Candidates in the unit cube as numbers."""
@@ -136,13 +134,13 @@ class Track:
         """(speed, speed sideways, work, whether it stayed up) of some robots."""
         n = len(next(iter(free.values())))
         state, inputs = repeated((self.first, self.inputs), n)
-        settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
-        walked = self.function.advance(round(MEASURE / self.period), settled, inputs, free)
-        (before, spent), (after, work), height = settled, walked, self.first[0].q[2]
+        before = self.function.advance(round(SETTLE / self.period), state, inputs, free)
+        after = self.function.advance(round(MEASURE / self.period), before, inputs, free)
+        height, spent = self.first.q[2], after.work[:, 4] - before.work[:, 4]  # brakes give nothing back
         moved = (after.q[:, :2] - before.q[:, :2]) / MEASURE
         up = _upright(before.q, height) & _upright(after.q, height)
         moved = np.where(up[:, None], moved, 0.0)
-        return moved[:, 0], moved[:, 1], np.where(up, work - spent, 0.0), up.astype(float)
+        return moved[:, 0], moved[:, 1], np.where(up, spent, 0.0), up.astype(float)
 
 
 def _upright(q: ndarray, height: float) -> ndarray:

@@ -41,7 +41,7 @@ from footfall.learn.ppo import (
 )
 from footfall.learn.task import Task
 from footfall.learn.walk import WalkTask
-from footfall.sim.tick import Inputs, RunState, SimulationModel, batch_tick
+from footfall.sim.tick import Inputs, RunState, SimulationModel, rollout_tick
 from nptrace.frontend import tree
 
 
@@ -67,7 +67,7 @@ def step_column(
 ) -> tuple[ndarray, ndarray, ndarray, Any]:
     """(q, v, observation, reward) after a tick in which a robot acted; ``state`` has all else that it begins with."""
     before = replace(state, q=q, v=v, memory={**state.memory, "action": action, "last": last})
-    after = batch_tick(ticking.model.with_parameters(parameters), before, inputs)
+    after = rollout_tick(ticking.model.with_parameters(parameters), before, inputs)
     result = ticking.task.evaluate_tick(after, inputs.command, parameters)
     return after.q, after.v, result.observation, result.reward
 

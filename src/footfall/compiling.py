@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nptrace.runtime.callables import Function as Compiled
     from nptrace.runtime.compiled import CacheChoice
 
-_STEPS = dict.fromkeys(("tick", "physics"), "the step of a simulation")
+_STEPS = dict.fromkeys(("rollout_tick", "physics"), "the step of a simulation")
 
 
 class Bound(binding.Bound):

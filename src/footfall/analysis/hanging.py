@@ -1,6 +1,6 @@
 """A robot that hangs in the air, its joints driven by PD along recorded angles: what encoders say and what we compute.
 
-    q̇⁺, q⁺ = step(robot, motors(wanted angles)),     nothing measured but the joint angles
+    q̇⁺, q⁺ = tick(robot, motors(wanted angles)),     nothing measured but the joint angles
 
 Parameters are a table of one row a joint and one column each of ``COLUMNS``. Legs that hang from a fixed base do not
 feel each other: a candidate for one leg may run in the same lane as any candidate for another.
@@ -8,7 +8,7 @@ feel each other: a candidate for one leg may run in the same lane as any candida
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,10 @@ from footfall.analysis.search import Range
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.errors import SPOILED, InputError, reason
 from footfall.robot.model.description import Robot
-from footfall.sim.equations_of_motion import State
 from footfall.sim.joints import JointModel
 from footfall.sim.motors import COLUMNS, OF_MOTORS, OF_ROBOT, MotorModel
-from footfall.sim.step import integrate_step
-from footfall.sim.tick import SimulationModel
+from footfall.sim.rollouts import compile_tick
+from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
 from nptrace.frontend import tree
@@ -128,45 +127,29 @@ class Wanted(Controller):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        return self.at(t * self.rate), memory
-
-    def at(self, tick: Scalar) -> JointCommand:
-        """What acts in a tick."""
-        joints = self.table.shape[1]
+        tick, joints = t * self.rate, self.table.shape[1]
         line = []
         for back in range(self.kept + 1):
             row = np.stack([nptrace.lookup(self.table, tick - back + 0.5, float(j)) for j in range(joints)])
             flat = np.zeros(joints)
             line.append(np.stack([row, flat, flat + self.kp, flat + self.kd, flat]))
-        return self.motors.act(line, self.rate)
+        return self.motors.act(line, self.rate), memory
 
 
-@dataclass(frozen=True)
-class Hung:
-    """The state of the hanging robot, and how many rows have passed."""
-
-    tick: Scalar
-    q: Float[ndarray, "nj"]
-    v: Float[ndarray, "nj"]
+_INPUTS = Inputs(Command(), np.zeros(6))  # of every tick: a recorded command alone moves it
 
 
-def hung_tick(model: SimulationModel, state: Hung) -> Hung:
-    """From one row to the next."""
-    assert isinstance(model.controller, Wanted)
-    command = model.controller.at(state.tick)
-
-    def substep(_: float, state: State) -> State:
-        return integrate_step(model.integrator, model.world, state, command, np.zeros(6), model.dt)[0]
-
-    after = nptrace.repeat(model.substeps, substep, State(state.q, state.v, {}))
-    return Hung(state.tick + 1.0, after.q, after.v)
+def _state(model: SimulationModel, tick: Scalar, q: ndarray, v: ndarray) -> RunState:
+    """Return the state of the hanging robot after so many rows."""
+    empty = reduced(at_rest(model.world, np.zeros(0), np.zeros(0)))
+    return replace(empty, tick=tick, q=q, v=v)
 
 
 def moved(
     model: SimulationModel, tick: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> Float[ndarray, "2nv"]:
-    """``hung_tick`` of bare arrays, to be differentiated."""
-    after = hung_tick(model, Hung(tick, q, v))
+    """Return (q, v) at the next row, to be differentiated."""
+    after = rollout_tick(model, _state(model, tick, q, v), _INPUTS)
     return np.concatenate([after.q, after.v])
 
 
@@ -197,8 +180,8 @@ class Hanging:
         names = self.robot.joint_names
         self.free = [f"{name}.{key}" for key in OF_ROBOT for name in names]
         self.free += ["joints.static_ratio", *(f"controller.motors.{key}" for key in OF_MOTORS)]
-        example = Hung(0.0, encoders.measured[0], np.zeros(joints))
-        self._roll = compiling.compile(hung_tick, self.model, example, target="batch", free=self.free, verify=False)
+        example = _state(self.model, 0.0, encoders.measured[0], np.zeros(joints))
+        self._tick = compile_tick(self.model, example, _INPUTS, target="batch", free=self.free)
         self._slopes: Jacobian | WrittenJacobian | None = None
         self.groups = _groups(self.robot)
 
@@ -220,17 +203,18 @@ class Hanging:
 
     def rollout(self, tables: Float[ndarray, "lanes nj 7"], rows: slice) -> Float[ndarray, "lanes n nj"]:
         """Joint angles of every candidate over some rows, from what was measured at the first of them."""
-        return self._rolled(tables, rows).q
+        return self._rolled_out(tables, rows).q
 
-    def _rolled(self, tables: ndarray, rows: slice) -> Hung:
+    def _rolled_out(self, tables: ndarray, rows: slice) -> RunState:
+        """Return the states of every candidate at some rows, the first of them included."""
         lanes, (q, v) = len(tables), self.start(rows.start)
-        start = Hung(np.full(lanes, float(rows.start)), np.tile(q, (lanes, 1)), np.tile(v, (lanes, 1)))
-        count = rows.stop - rows.start - 1
-        _, found = self._roll.roll(count, start, self._parameters(tables))
-        return Hung(
-            np.concatenate([start.tick[:, None], found.tick], axis=1),
-            np.concatenate([start.q[:, None], found.q], axis=1),
-            np.concatenate([start.v[:, None], found.v], axis=1),
+        start = repeated(_state(self.model, float(rows.start), q, v), lanes)
+        _, found = self._tick.roll(rows.stop - rows.start - 1, start, _INPUTS, self._parameters(tables))
+        return replace(
+            found,
+            tick=np.concatenate([start.tick[:, None], found.tick], axis=1),
+            q=np.concatenate([start.q[:, None], found.q], axis=1),
+            v=np.concatenate([start.v[:, None], found.v], axis=1),
         )
 
     def _parameters(self, tables: Float[ndarray, "lanes nj 7"]) -> dict[str, ndarray]:
@@ -253,7 +237,7 @@ class Hanging:
             self._slopes = compiling.jacobian(
                 moved, self.model, 0.0, q, v, wrt=("q", "v", "parameters"), free=self.free
             )
-        path = self._rolled(table[None], rows)
+        path = self._rolled_out(table[None], rows)
         q, v, tick = path.q[0], path.v[0], np.asarray(path.tick)[0]
         values = {key: np.repeat(x, len(q) - 1, axis=0) for key, x in self._parameters(table[None]).items()}
         both = self._slopes.matrices(tick[:-1], q[:-1], v[:-1], values)

@@ -36,7 +36,7 @@ from footfall.errors import FootfallError, InputError, TraceError
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Sensors
-from footfall.sim.rollouts import LanesEngine, PythonEngine, check_controller
+from footfall.sim.rollouts import Backend, LanesBackend, PythonBackend, check_controller
 from footfall.sim.runfile import options_of
 from footfall.sim.runfile import plan as plan_run
 from footfall.sim.shared_programs import run_batched
@@ -220,7 +220,7 @@ class _Trials:
         self.ground, self.speed = Plane(friction), np.nan
         self.base = f"{robot.trunk}.mass"
         self.usual = {"ground.friction": friction, self.base: robot.parameter(self.base)}
-        self.engines: dict[int, LanesEngine | PythonEngine] = {}
+        self.backends: dict[int, Backend] = {}
         self.known: dict[_Trial, str | None] = {}
         why = self.run([_Trial()])[0]
         if why is not None:
@@ -236,7 +236,7 @@ class _Trials:
     @property
     def ahead(self) -> int:
         """How many questions of a search are answered at once."""
-        return _AHEAD if any(isinstance(engine, LanesEngine) for engine in self.engines.values()) else 1
+        return _AHEAD if any(isinstance(backend, LanesBackend) for backend in self.backends.values()) else 1
 
     def run(self, trials: Sequence[_Trial]) -> list[str | None]:
         """None for each that passes, or what went wrong in words; the first run sets the speed to keep."""
@@ -262,21 +262,21 @@ class _Trials:
             sensors=self.sensors,
             record_rate=self.controller.rate / 10.0,
         )
-        if most not in self.engines:
-            self.engines[most] = self._engine(simulation)
-        simulation.use(self.engines[most].like(simulation.model, {**self.usual, **dict(trial.changed)}))
+        if most not in self.backends:
+            self.backends[most] = self._backend(simulation)
+        simulation.use(self.backends[most].like(simulation.model, {**self.usual, **dict(trial.changed)}))
         return simulation
 
-    def _engine(self, simulation: Simulation) -> LanesEngine | PythonEngine:
-        """On lanes; in Python where the controller cannot be compiled."""
+    def _backend(self, simulation: Simulation) -> Backend:
+        """Return a backend on lanes; in Python where the controller cannot be compiled."""
         asked = simulation.model, simulation.state, Inputs(self.command, np.zeros(6))
         if simulation.model.acting.info.traceable:
             with contextlib.suppress(TraceError):
-                around = check_controller(*asked)
-                engine = LanesEngine(*asked, list(self.usual))
-                engine.around = around
-                return engine
-        return PythonEngine(*asked, list(self.usual))
+                closures = check_controller(*asked)
+                backend = LanesBackend(*asked, list(self.usual))
+                backend.closures = closures
+                return backend
+        return PythonBackend(*asked, list(self.usual))
 
     def _judged(self, simulation: Simulation, height: float, recording: Recording) -> str | None:
         if simulation.stopped is not None:

@@ -27,11 +27,11 @@ from footfall import __version__, compiling
 from footfall._io.whole_file import whole_file
 from footfall.control.interface import Command, JointCommand
 from footfall.errors import FootfallError
-from footfall.export.subjects import check_traceable, stepped
+from footfall.export.subjects import check_traceable
 from footfall.robot.model.description import Robot
 from footfall.sim.commanding import command_at
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, SimulationModel, tick
+from footfall.sim.tick import Inputs, RunState, physics, rollout_tick
 from nptrace.codegen.c_emitter import identifier
 from nptrace.codegen.c_source import header, source
 from nptrace.codegen.emit import tape_size
@@ -109,7 +109,7 @@ def write_fmu(simulation: Simulation, folder: str | Path, name: str = "", contro
 def _with_controller(simulation: Simulation, name: str) -> Unit:
     check_traceable(simulation)
     inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
-    program = compiling.program(_ticked, simulation.model, simulation.state, inputs)
+    program = compiling.program(rollout_tick, simulation.model, simulation.state, inputs)
     units = dict(zip((f.name for f in dataclasses.fields(Command)), ("m/s", "m/s", "rad/s", "m", "rad", "rad")))
     asked = [(f"command.{key}", unit, float(getattr(simulation.command, key))) for key, unit in units.items()]
     name = name or simulation.model.acting.name
@@ -117,15 +117,11 @@ def _with_controller(simulation: Simulation, name: str) -> Unit:
     return _unit(simulation, name, program, simulation.state, [*asked, *_push()], words)
 
 
-def _ticked(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
-    return tick(model, state, inputs)[0]
-
-
 def _without(simulation: Simulation, name: str) -> Unit:
     model, state = simulation.model.physics, dataclasses.replace(simulation.state, memory=())
     standing = simulation.q[simulation.robot.nq - simulation.robot.nj :]
     command = JointCommand(standing).spread(simulation.robot.nj)
-    program = compiling.program(stepped, model, state, command, np.zeros(6))
+    program = compiling.program(physics, model, state, command, np.zeros(6))
     units = dict(zip(("position", "velocity", "kp", "kd", "torque"), ("rad", "rad/s", "N.m/rad", "N.m.s/rad", "N.m")))
     asked = [
         (f"command.{key}.{joint}", unit, float(start))

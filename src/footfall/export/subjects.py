@@ -201,12 +201,7 @@ def of_step(simulation: Simulation) -> Exported:
     commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).spread(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
     # "step" is an old symbol of the C library, which a program may not define again
-    return exported("robot_step", stepped, simulation.model.physics, rows, ["state", "command", "push"], "after", 1e-9)
-
-
-def stepped(model: SimulationModel, state: RunState, command: JointCommand, push: ndarray) -> RunState:
-    """The physics of a tick, and its number."""
-    return dataclasses.replace(physics(model, state, command, push), tick=state.tick + 1.0)
+    return exported("robot_step", physics, simulation.model.physics, rows, ["state", "command", "push"], "after", 1e-9)
 
 
 def of_controller(simulation: Simulation, name: str) -> Exported:

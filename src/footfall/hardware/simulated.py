@@ -14,15 +14,15 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall import compiling
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.hardware.clock import Clock
 from footfall.hardware.connection import RobotState, damping
 from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Sensors, SensorWrapper
 from footfall.sim.motors import MotorModel, stacked
+from footfall.sim.rollouts import compile_physics
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import RunState, at_rest, physics
+from footfall.sim.tick import RunState, at_rest
 from nptrace._types import Given, Json, PyTree
 
 
@@ -67,9 +67,7 @@ class SimulatedRobot:
         self._measured = SensorWrapper(given, sensors or Sensors(), self.gravity)
         self.command, self._push = damping(self.robot, self.gravity), np.zeros(6)
         self.body: RunState = replace(self.simulation.state, memory=())
-        self._physics: Callable[..., RunState] = compiling.compile(
-            physics, model.physics, self.body, self.command, self._push, verify=False
-        )
+        self._physics: Callable[..., RunState] = compile_physics(model, self.body, self.command, self._push)
         self.clock: Clock = clock if clock is not None else _Stepped(self)
         self.reset()
 

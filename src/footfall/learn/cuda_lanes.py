@@ -20,7 +20,7 @@ from footfall.errors import InputError
 from footfall.learn.episode import Episode, Episodes, StepOutput, empty_history, observe, reset_episode, step_episode
 from footfall.learn.randomise import Randomisation
 from footfall.learn.task import Exam, ExamRuns, Task
-from footfall.sim.gpu import KERNEL, OPTIONS, TickSource, cupy, number_count
+from footfall.sim.gpu import CudaBackend, CudaKernel, TickSource, cupy, number_count
 from nptrace._types import Given
 from nptrace.codegen import cuda, emit
 
@@ -125,19 +125,15 @@ class CudaLanes:
             raise InputError(f"a training needs at least one robot, got {n}")
         self.cupy, self.n, self.task = cupy(), int(n), task
         self.source = EpisodeSource(task, task.randomisation(randomise), command, seconds)
-        ticks = self.source.ticks
-        kernels = {}
-        for name, text in ((KERNEL, ticks.text), ("step", self.source.step), ("reset", self.source.reset)):
-            module = self.cupy.RawModule(code=text, options=OPTIONS, backend="nvrtc")
-            kernels[name] = module.get_function(f"{name}_advance")
-        self._kernels = kernels
+        self._backend = CudaBackend(self.source.ticks, self.n)
+        self._step = CudaKernel(self.source.step, "step", self.n, BLOCK)
+        self._reset = CudaKernel(self.source.reset, "reset", self.n, BLOCK)
         self.columns = self.cupy.zeros((self.source.size, self.n), np.float32)
         places = self.source.places
         self._state, self._rest = (
             self.columns[places["state"]],
             self.columns[places["inputs"].start : places["age"].start],
         )
-        self._shared = self.cupy.zeros(1, np.float32)
 
     def rows(self, name: str) -> DeviceArray:
         """A part of every robot's column, (number, robot), on the device."""
@@ -145,17 +141,12 @@ class CudaLanes:
 
     def begin(self, chance: DeviceArray) -> None:
         """New episodes for all robots, from draws (number, robot)."""
-        self._launch("reset", BLOCK, self.n, (self.columns, chance))
+        self._reset.advance(1, self.columns, chance)
 
     def tick(self, chance: DeviceArray) -> None:
         """One tick under the actions in ``rows("action")``, evaluated; a new episode where one is over."""
-        ticks = self.source.ticks
-        self._launch(KERNEL, ticks.block, self.n * ticks.threads, (self._state, self._rest))
-        self._launch("step", BLOCK, self.n, (self.columns, chance))
-
-    def _launch(self, name: str, block: int, threads: int, arrays: tuple[DeviceArray, DeviceArray]) -> None:
-        arguments = (*arrays, self._shared, np.int32(1), np.int32(self.n))
-        self._kernels[name]((-(-threads // block),), (block,), arguments)
+        self._backend.rollout(1, self._state, self._rest)
+        self._step.advance(1, self.columns, chance)
 
 
 def _blank(task: Task) -> StepOutput:

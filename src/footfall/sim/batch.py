@@ -21,7 +21,6 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
-from footfall import compiling
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
@@ -31,9 +30,9 @@ from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
 from footfall.sim.commanding import warn_unfollowed
 from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
-from footfall.sim.rollouts import Rows, check_controller, check_world, native_lanes
+from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, unstack_tree
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, batch_tick, recorded_tick, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, reduced, repeated
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -96,7 +95,8 @@ class Batch(Summarised):
         if not model.acting.info.traceable:
             name = self.simulation.model.acting.name
             raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
-        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.info.uses_foot_forces)
+        looks_at = ("forces",) if uses_foot_forces or model.acting.info.uses_foot_forces else ()
+        self.first = reduced(self.simulation.state, *looks_at)
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
@@ -116,17 +116,7 @@ class Batch(Summarised):
         """Machine code, and which thread runs which robots."""
         self._asked = threads, lanes
         lanes = native_lanes(self.simulation.model, self.dtype) if lanes is None else lanes
-        self.function = compiling.compile(
-            batch_tick,
-            self.simulation.model,
-            self.first,
-            Inputs(Command(), np.zeros(6)),
-            target="batch",
-            dtype=self.dtype,
-            lanes=lanes,
-            free=self.free,
-            verify=False,
-        )
+        self.function = self._compiled(self.first, lanes=lanes)
         self._halt = self.function.halt = threading.Event()
         lanes = self.function.lanes
         blocks = math.ceil(self.n / lanes)
@@ -134,6 +124,20 @@ class Batch(Summarised):
         share = math.ceil(blocks / count) * lanes
         self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
         self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
+
+    def _compiled(self, first: RunState, rows: Sequence[str] = (), lanes: int | None = None) -> Function:
+        """Return a tick of all robots as machine code."""
+        inputs = Inputs(Command(), np.zeros(6))
+        return compile_tick(
+            self.simulation.model,
+            first,
+            inputs,
+            rows,
+            target="batch",
+            dtype=self.dtype,
+            lanes=lanes,
+            free=self.free,
+        )
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         rows = [("controller", self.simulation.model.acting.name), ("dtype", self.dtype.name)]
@@ -308,32 +312,23 @@ class Batch(Summarised):
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
         places = self._places(which)
         state, *rest = self._arguments(places)
-        zero = np.zeros((len(places), 5), self.dtype)
-        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
+        state = dataclasses.replace(state, work=np.zeros((len(places), 5), self.dtype))
+        _, (rows, row) = self._recording_tick.roll(ticks, state, *rest, every=every)
+        rows = dataclasses.replace(rows, motor=row["motor"], forces=row["forces"], memory=())
         meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
         meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
-        for k, place in enumerate(places):
-            one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))
+        for place, (states, commands) in zip(places, unstack_tree((rows, row["command"]), len(places))):
             own = {path: value[place].tolist() for path, value in self.parameters.items()}
-            columns = columns_of(Rows(one, asked, self.period), self.robot.nf)
+            columns = columns_of(states, commands, self.period, self.robot.nf)
             found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
         return found
 
     @functools.cached_property
     def _recording_tick(self) -> Function:
         """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
-        return compiling.compile(
-            recorded_tick,
-            self.simulation.model,
-            (self.first, np.zeros(5)),
-            Inputs(Command(), np.zeros(6)),
-            target="batch",
-            dtype=self.dtype,
-            lanes=self.function.lanes,
-            free=self.free,
-            verify=False,
-        )
+        first = dataclasses.replace(self.first, work=np.zeros(5))
+        return self._compiled(first, ("motor", "forces", "command"), self.function.lanes)
 
     def _robot(self, place: int) -> Robot:
         """One robot with its own parameters."""

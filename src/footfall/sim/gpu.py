@@ -22,7 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.batch import Which, check_options, constant_command
 from footfall.sim.rollouts import check_controller, check_world
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, batch_tick, reduced
+from footfall.sim.tick import Inputs, reduced, rollout_tick
 from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
@@ -88,11 +88,12 @@ class TickSource:
         check_options(options)
         self.simulation = Simulation(robot, controller, **options)
         model, self.inputs = self.simulation.model, Inputs(constant_command(self.simulation), np.zeros(6))
-        self.first = reduced(self.simulation.state, uses_foot_forces or model.acting.info.uses_foot_forces)
+        looks_at = ("forces",) if uses_foot_forces or model.acting.info.uses_foot_forces else ()
+        self.first = reduced(self.simulation.state, *looks_at)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
         check_world(model, self.simulation.state, self.inputs)
         check_controller(model, self.simulation.state, self.inputs)
-        self.program = compiling.program(batch_tick, model, self.first, self.inputs, free=tuple(free))
+        self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         nests = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(nest) for nest in nests])
         legs = threads == 4 and self.program.live_operations <= longest
@@ -128,6 +129,33 @@ class TickSource:
         return slice(first, first + int(found.sum()))
 
 
+class CudaKernel:
+    """A CUDA source as the kernel that advances n robots: numbers of a robot are a column, (number, robot)."""
+
+    def __init__(self, text: str, name: str, n: int, block: int, threads: int = 1, dtype: DTypeLike = np.float32):
+        xp = cupy()
+        self.n, self.block, self.blocks = n, block, -(-n * threads // block)
+        module = xp.RawModule(code=text, options=OPTIONS, backend="nvrtc")
+        self.function = module.get_function(f"{name}_advance")
+        self.shared = xp.zeros(1, dtype)
+
+    def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
+        """Advance the state in its place, in one launch."""
+        arguments = (state, inputs, self.shared, np.int32(steps), np.int32(self.n))
+        self.function((self.blocks,), (self.block,), arguments)
+
+
+class CudaBackend(CudaKernel):
+    """The tick of a source, repeated for n robots on a GPU; it keeps no rows: the state may be read between calls."""
+
+    def __init__(self, source: TickSource, n: int) -> None:
+        super().__init__(source.text, KERNEL, n, source.block, source.threads, source.dtype)
+
+    def rollout(self, ticks: int, state: DeviceArray, inputs: DeviceArray) -> None:
+        """Advance every robot by a number of ticks; ``inputs`` are its command, its push, its free parameters."""
+        self.advance(ticks, state, inputs)
+
+
 class GpuBatch:
     """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
 
@@ -140,14 +168,12 @@ class GpuBatch:
         chosen = threads if threads is not None else 1 if n >= FEW else 4
         longest = LONG if threads is None else np.inf
         self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
-        module = self.cupy.RawModule(code=self.source.text, options=OPTIONS, backend="nvrtc")
-        self.kernel = module.get_function(f"{KERNEL}_advance")
+        self.backend = CudaBackend(self.source, self.n)
         try:
             self.state = self._columns(self.source.first)
             self.inputs = self._columns((self.source.inputs, self.source.parameters))
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
-        self.shared = self.cupy.zeros(1, self.source.dtype)
 
     def _columns(self, nest: PyTree) -> DeviceArray:
         return self.cupy.ascontiguousarray(
@@ -192,10 +218,7 @@ class GpuBatch:
 
     def run(self, ticks: int) -> None:
         """Advance every robot by a number of ticks, in one launch."""
-        block = self.source.block
-        grid = (-(-self.n * self.source.threads // block),)
-        arguments = (self.state, self.inputs, self.shared, np.int32(ticks), np.int32(self.n))
-        self.kernel(grid, (block,), arguments)
+        self.backend.rollout(ticks, self.state, self.inputs)
 
 
 def number_count(nest: PyTree) -> int:

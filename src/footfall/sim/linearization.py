@@ -33,7 +33,7 @@ from footfall.draw.notebook import Summarised
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, TraceError, unknown
 from footfall.identity import digest_of
-from footfall.sim.rollouts import check_controller, ground_inputs
+from footfall.sim.rollouts import check_controller, compile_tick, ground_inputs
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
 from footfall.sim.world import World
@@ -134,7 +134,7 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
     A, B = np.eye(_size(model, state)), None
     for _ in range(ticks):
         inputs = simulation.inputs_at(float(state.tick))
-        after, _ = advance(state, inputs, *values)
+        after = advance(state, inputs, *values)
         _, columns = _parts(inputs.command)
         found = slopes(np.zeros(len(A) + columns), state, inputs, after.q, after.v, *values)
         here, steered = found[:, : len(A)], found[:, len(A) :]
@@ -164,7 +164,7 @@ def _compiled(model: SimulationModel, example: _Example) -> tuple[PyTree, PyTree
     size, columns = _size(model, state), _parts(inputs.command)[1]
     try:
         check_controller(model, state, inputs)
-        advance = compiling.compile(tick, model, state, inputs, verify=False, free=ground_inputs(model))
+        advance = compile_tick(model, state, inputs, free=ground_inputs(model))
         slopes = compiling.jacobian(
             deviated_loop,
             model,

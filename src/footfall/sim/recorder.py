@@ -1,4 +1,7 @@
-"""From rows of a run to its recording: in memory, or in a file that grows with the run while memory does not."""
+"""The recorder: from the rows of rollouts to a recording, in memory, or in a file that grows with the run.
+
+Of a run that is written to a file only the last rows are in memory.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.adapters import unadapted
 from footfall.contact.model import contact_settings
+from footfall.control.interface import JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.recording.object_form import object_forms
@@ -24,7 +28,7 @@ from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import ROTOR
 from footfall.sim.motors import overheating
-from footfall.sim.rollouts import Rows
+from footfall.sim.rollouts import TickBatch
 from footfall.sim.self_collision import Watcher
 from footfall.sim.stopping import Stop
 from footfall.sim.tick import RunState, SimulationModel
@@ -72,8 +76,11 @@ class Recorder:
         self._met, self._squares = False, np.zeros(self.robot.nj)
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
-    def add(self, rows: Rows, stop: Stop | None, time: float) -> None:
-        """Keep rows up to a time, what the controller has logged since, and say in an event why the run stopped."""
+    def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
+        """Keep the rows of a batch up to a time, and what the controller has logged since.
+
+        An event says why the run stopped.
+        """
         self.time = time
         self._listen(np.inf if stop is None else stop.time)
         if stop is not None:
@@ -84,15 +91,15 @@ class Recorder:
             )
             if self.writer is not None:
                 self.writer.meta.update(self.meta)
-        if not len(rows):
+        if not len(batch):
             if self.writer is not None and self._new_events:
                 self.writer.append({}, self._new_events)
                 self._new_events = []
             return
-        columns = self._columns(rows)
+        columns = self._columns(batch.states, batch.commands)
         self._report_misses(columns)
         self._report_meetings(columns)
-        self._squares, self.rows = self._squares + np.sum(rows.state.motor**2, axis=0), self.rows + len(rows)
+        self._squares, self.rows = self._squares + np.sum(batch.states.motor**2, axis=0), self.rows + len(batch)
         if self.on_rows is not None:
             self.on_rows(columns)
         elif self.stored:
@@ -156,11 +163,12 @@ class Recorder:
         if self.writer is not None:
             self.writer.meta.update(self.meta)
 
-    def _columns(self, rows: Rows) -> dict[str, ndarray]:
-        feet, state = self.robot.nf, rows.state
+    def _columns(self, state: RunState, command: JointCommand) -> dict[str, ndarray]:
+        """Return the columns of some rows."""
+        feet = self.robot.nf
         kinetic, potential = self.energies(state.q, state.v)
         columns = {
-            **columns_of(rows, feet, self._work_before),
+            **columns_of(state, command, self.model.period, feet, self._work_before),
             "kinetic": kinetic,
             "potential": potential,
         }
@@ -197,15 +205,20 @@ class Recorder:
                 self.writer.close()
 
 
-def columns_of(rows: Rows, feet: int, work_before: ndarray | float = 0.0) -> dict[str, ndarray]:
-    """What every recording keeps of rows; work is counted from ``work_before`` on."""
-    state, work = rows.state, rows.state.work - work_before
+def columns_of(
+    state: RunState, command: JointCommand, period: float, feet: int, work_before: ndarray | float = 0.0
+) -> dict[str, ndarray]:
+    """Return what every recording keeps of rows: states and commands with time first in every array.
+
+    Work is counted from ``work_before`` on.
+    """
+    work = state.work - work_before
     return {
-        "time": rows.time,
+        "time": np.asarray(state.tick) * period,
         "q": state.q,
         "v": state.v,
-        "command_position": rows.command.position,
-        "command_torque": rows.command.torque,
+        "command_position": command.position,
+        "command_torque": command.torque,
         "torque": state.motor,
         "force": state.forces[:, :feet],
         "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,

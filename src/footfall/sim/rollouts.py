@@ -1,4 +1,21 @@
-"""Rollouts: n ticks of a robot, and the rows that are kept of them, on one of four backends."""
+"""Rollouts: some ticks of a robot, and the rows that are kept of them, on one of four backends.
+
+    batch = TickBatch.of(state, [(0, inputs)], count=100, every=10, model=model)
+    done = make_backend(model, state, inputs, None).rollout(batch)
+    done.after, done.states, done.commands
+
+What is repeated is ``rollout_tick`` (``sim.tick``), compiled in one place, ``compile_tick``.
+
+| backend | what it runs |
+|---|---|
+| ``PythonBackend`` | a controller in Python, between the compiled physics of every tick |
+| ``NativeBackend`` | the whole tick as machine code |
+| ``LanesBackend`` | that of many simulations at once, on the lanes of vector instructions |
+| ``sim.gpu.CudaBackend`` | that of thousands of robots on a GPU |
+
+``Simulation`` and ``run_batched`` roll out batches of one robot. ``Batch`` and ``GpuBatch`` hold the states of all
+their robots, and repeat the same tick on them.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +23,13 @@ import copy
 import dataclasses
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -24,71 +43,103 @@ from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step
 from footfall.sim.stopping import Stop
-from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
+from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, rollout_tick
 from nptrace import ownership
 from nptrace._types import Given, PyTree, Scalar
 from nptrace.frontend import tree
 from nptrace.frontend.tree import is_leaf
 from nptrace.ir.refusal import foreign, place_of
 from nptrace.runtime import machine
+from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
     from nptrace.verification.closure_state import ClosureState
 
 
-# -- ticks and their rows ----------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Rows:
-    """States and commands of ticks, time first in every array; the controller's memory is not kept."""
+# -- some ticks --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True)
+class TickBatch:
+    """Some ticks of a run: what they start from and are given and, once they are rolled out, what came of them.
 
-    state: RunState
-    command: JointCommand
+    ``states`` and ``commands`` are its rows: time is the first axis of every array, and of the controller's memory
+    nothing is kept.
+    """
+
+    # what is asked for
+    before: RunState
+    spans: Sequence[tuple[int, Inputs]]  # from which tick of them on which inputs hold; the first from 0 on
+    count: int
+    every: int  # of so many ticks a row is kept
     period: float  # [s]
+    # what came of it
+    after: RunState
+    states: RunState
+    commands: JointCommand
+    trouble: Stop | None = None  # that the controller made, after which there are no ticks
+
+    @staticmethod
+    def of(
+        before: RunState, spans: Sequence[tuple[int, Inputs]], *, count: int, every: int, model: SimulationModel
+    ) -> TickBatch:
+        """Return a batch of ticks of a model that are still to be rolled out."""
+        states, commands = rows_of(model, before, [])
+        return TickBatch(
+            before=before,
+            spans=spans,
+            count=count,
+            every=every,
+            period=model.period,
+            after=before,
+            states=states,
+            commands=commands,
+        )
 
     def __len__(self) -> int:
+        """Return the number of rows."""
         return len(self.time)
 
     @property
-    def time(self) -> ndarray:
-        """At the end of every tick [s]."""
-        return np.asarray(self.state.tick) * self.period
+    def time(self) -> Float[ndarray, "rows"]:
+        """The end of every row's tick [s]."""
+        return np.asarray(self.states.tick) * self.period
 
-    @staticmethod
-    def joined(parts: Sequence[Rows]) -> Rows:
-        """Rows that follow each other; at least one part."""
-        if len(parts) == 1:
-            return parts[0]
-        leaves, rebuild = zip(*(tree.flatten((part.state, part.command)) for part in parts))
-        state, command = rebuild[0]([np.concatenate(column) for column in zip(*leaves)])
-        return Rows(state, command, parts[0].period)
+    @property
+    def command(self) -> Command:
+        """The user's command, which is the same in all spans."""
+        return self.spans[0][1].command
 
-    def __getitem__(self, rows: slice | ndarray) -> Rows:
-        leaves, rebuild = tree.flatten((self.state, self.command))
-        state, command = rebuild([leaf[rows] for leaf in leaves])
-        return Rows(state, command, self.period)
+    def inputs_from(self, tick: int) -> Inputs:
+        """Return the inputs of a tick, counted from the first of the batch."""
+        return [inputs for start, inputs in self.spans if start <= tick][-1]
 
-    def state_after(self, row: int, before: RunState) -> RunState:
-        """The state after the tick of a row, with the controller's memory of an earlier one."""
-        leaves, rebuild = tree.flatten(self.state)
+    def select(self, rows: slice | ndarray) -> TickBatch:
+        """Return the batch with some of its rows."""
+        leaves, rebuild = tree.flatten((self.states, self.commands))
+        states, commands = rebuild([leaf[rows] for leaf in leaves])
+        return replace(self, states=states, commands=commands)
+
+    def state_after(self, row: int) -> RunState:
+        """Return the state after the tick of a row, with the controller's memory from before the batch."""
+        leaves, rebuild = tree.flatten(self.states)
         state: RunState = rebuild([leaf[row] for leaf in leaves])
-        return replace(state, tick=float(state.tick), memory=before.memory)
+        return replace(state, tick=float(state.tick), memory=self.before.memory)
 
-    def finite(self) -> int:
-        """How many rows, from the first, hold finite numbers only."""
+    def count_finite(self) -> int:
+        """Return how many rows, from the first, hold finite numbers only."""
         if not len(self):
             return 0
         good = np.ones(len(self), dtype=bool)
-        commands = (getattr(self.command, f.name) for f in fields(JointCommand))
-        for array in (self.state.q, self.state.v, self.state.motor, self.state.forces, *commands):
+        commands = (getattr(self.commands, f.name) for f in fields(JointCommand))
+        for array in (self.states.q, self.states.v, self.states.motor, self.states.forces, *commands):
             good &= np.isfinite(np.reshape(array, (len(self), -1))).all(axis=1)
         bad = np.flatnonzero(~good)
         return int(bad[0]) if len(bad) else len(self)
 
     def culprit(self, row: int, model: SimulationModel) -> str:
-        """What is not finite in a row, in words."""
-        joints, q, v = model.world.robot.joint_names, self.state.q, self.state.v
+        """Return what is not finite in a row, in words."""
+        joints, q, v = model.world.robot.joint_names, self.states.q, self.states.v
         for key in ("position", "velocity", "kp", "kd", "torque"):
-            wrong = np.flatnonzero(~np.isfinite(getattr(self.command, key)[row]))
+            wrong = np.flatnonzero(~np.isfinite(getattr(self.commands, key)[row]))
             if len(wrong):
                 who = f"controller {model.acting.name} (tick {round(self.time[row] / model.period) - 1})"
                 return f"{who} asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
@@ -99,12 +150,14 @@ class Rows:
         return "the state of the base"
 
 
-def rows_of(model: SimulationModel, kept: list[tuple[RunState, JointCommand]]) -> Rows:
-    """Rows of states and commands that were kept one by one; there may be none."""
-    robot, count = model.world.robot, len(kept)
-    like = at_rest(model.world, np.zeros(robot.nq), np.zeros(robot.nv)), JointCommand().spread(robot.nj)
-    leaves, rebuild = tree.flatten(like)
-    read = tree.reader(like)
+Rows = tuple[RunState, JointCommand]  # with time first in every array
+
+
+def rows_of(model: SimulationModel, like: RunState, kept: Sequence[tuple[RunState, JointCommand]]) -> Rows:
+    """Return states and commands that were kept one by one as rows; there may be none of them."""
+    count, example = len(kept), (replace(like, memory=()), JointCommand().spread(model.world.robot.nj))
+    leaves, rebuild = tree.flatten(example)
+    read = tree.reader(example)
     flat: list[list[ndarray]] = []
     for state, command in kept:
         row: list[ndarray] = []
@@ -112,74 +165,75 @@ def rows_of(model: SimulationModel, kept: list[tuple[RunState, JointCommand]]) -
         read((replace(state, memory=()), command), row)
     columns = zip(*flat)
     stacked = [np.array(column, dtype=float) for column in columns] or [np.zeros((0, *np.shape(x))) for x in leaves]
-    state, command = rebuild([x.reshape(count, *np.shape(leaf)) for x, leaf in zip(stacked, leaves)])
-    return Rows(state, command, model.period)
+    states, commands = rebuild([x.reshape(count, *np.shape(leaf)) for x, leaf in zip(stacked, leaves)])
+    return states, commands
 
 
-Rolled = tuple[RunState, Rows, Stop | None]  # as an engine gives it
+def join_rows(pieces: Sequence[PyTree], axis: int = 0) -> PyTree:
+    """Return rows that follow each other as one; at least one piece."""
+    if len(pieces) == 1:
+        return pieces[0]
+    leaves, rebuild = zip(*map(tree.flatten, pieces))
+    return rebuild[0]([np.concatenate(column, axis=axis) for column in zip(*leaves)])
 
 
-@dataclass(frozen=True)
-class Ask:
-    """Ticks that are to be computed, and every how many of them a row is kept."""
-
-    before: RunState
-    spans: Sequence[tuple[int, Inputs]]  # from which tick of them on which inputs hold; the first from 0 on
-    count: int
-    every: int
-
-    @property
-    def command(self) -> Command:
-        return self.spans[0][1].command
-
-    def inputs_from(self, tick: int) -> Inputs:
-        return [inputs for start, inputs in self.spans if start <= tick][-1]
+# -- compiling ---------------------------------------------------------------------------------------------------------
+def compile_tick(
+    model: SimulationModel, state: RunState, inputs: Inputs, rows: Sequence[str] = (), **options: Any
+) -> Function:
+    """Return ``rollout_tick`` of a model as machine code; ``options`` are those of ``ff.compile``."""
+    selected = {"rows": tuple(rows)} if rows else {}
+    return compiling.compile(rollout_tick, model, state, inputs, verify=False, **selected, **options)
 
 
-# -- backends: one compiled function, or a Python controller between compiled physics ----------------------------------
-class Engine(Protocol):
-    @property
-    def outdated(self) -> bool: ...
-
-    def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
-        """(state after ``count`` ticks, every ``every``-th tick, trouble that the controller made)."""
-        ...
+def compile_physics(
+    model: SimulationModel, state: RunState, command: JointCommand, push: ndarray, free: Sequence[str] = ()
+) -> Function:
+    """Return the physics of a tick as machine code, alike under every controller."""
+    return compiling.compile(physics, model.physics, state, command, push, free=free, verify=False)
 
 
-def make_engine(model: SimulationModel, state: RunState, inputs: Inputs, compiled: bool | None) -> Engine:
-    """Compile the controller with the physics if it can be traced (``compiled`` None: find out; True: insist)."""
+def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compiled: bool | None) -> Backend:
+    """Compile the controller with the physics if it can be traced.
+
+    Args:
+        compiled: True insists on it, False runs the controller in Python, None finds out.
+    """
     of_world = check_world(model, state, inputs)
-    engine: CompiledEngine | PythonEngine
+    backend: Backend
     if compiled is False or not model.acting.info.traceable:
-        engine = PythonEngine(model, state, inputs)
-        engine.around = of_world
-        return engine
+        backend = PythonBackend(model, state, inputs)
+        backend.closures = of_world
+        return backend
     try:
         of_controller = check_controller(model, state, inputs)
-        engine = CompiledEngine(model, state, inputs, ground_inputs(model))
-        engine.around = (*of_world, *of_controller)
+        backend = NativeBackend(model, state, inputs, ground_inputs(model))
+        backend.closures = (*of_world, *of_controller)
     except TraceError as error:
         if compiled:
             raise
-        engine = PythonEngine(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
-        engine.around = of_world
+        backend = PythonBackend(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
+        backend.closures = of_world
         warnings.warn(
             f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
             stacklevel=callers_level(),
         )
-    return engine
+    return backend
 
 
 def ground_inputs(model: SimulationModel) -> tuple[str, ...]:
-    """Numbers of the ground that stay inputs where compiling takes long; of a user's own ground all are constants."""
+    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user's own ground."""
     if not model.acting.info.long_to_compile:
         return ()
     return tuple(f"ground.{name}" for name in model.world.ground.free)
 
 
 def native_lanes(model: SimulationModel, dtype: DTypeLike = np.float64) -> int | None:
-    """Robots in a vector of the processor where a program is long: twice as many spill its registers, and wait for the
-    slowest of twice as many solvers. None leaves the width to be measured, or to $NPTRACE_LANES."""
+    """Return how many robots fit a vector of the processor, where a program is long.
+
+    Twice as many spill its registers, and wait for the slowest of twice as many solvers. None leaves the width to be
+    measured, or to $NPTRACE_LANES.
+    """
     if not model.acting.info.long_to_compile or "NPTRACE_LANES" in os.environ:
         return None
     return machine.host().vector_bits // (8 * np.dtype(dtype).itemsize)
@@ -222,7 +276,7 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
 
 
 def _methods_of(contact: ContactModel) -> list[Given]:
-    """The methods of a contact model that a step calls."""
+    """Return the methods of a contact model that a step calls."""
     if isinstance(contact, Adapter):
         return [contact.get(name, None) for name in ("modes", "start", "respond")]
     found: list[PyTree] = [contact.modes, contact.start, contact.respond]
@@ -248,13 +302,13 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
     robot = model.world.robot
 
     def controller(t: float, sensed: Sensed, command: PyTree, memory: PyTree) -> PyTree:
-        answer, after = _answer(_traced(model, t, sensed, command, memory), model)
+        commanded, after = _checked_result(_traced(model, t, sensed, command, memory), model)
         if _form(after) != _form(memory):
             raise TraceError(
                 f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
                 " @ff.controller(rate=..., memory=...)"
             )
-        return answer.spread(robot.nj), after
+        return commanded.spread(robot.nj), after
 
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
     controller.__name__ = model.acting.name
@@ -264,7 +318,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
 
 
 def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:
-    """What a controller returns for symbols; one that raises is told to run in Python, which says when and what."""
+    """Return what a controller returns for symbols; one that raises must run in Python, which says when and what."""
     t, sensed, command, memory = arguments
     sensed = dataclasses.replace(sensed, gravity=model.world.gravity)  # a constant of the run
     try:
@@ -275,47 +329,53 @@ def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:
         raise TraceError(foreign(error) or f"it raised {type(error).__name__}: {error}{place_of(error)}") from error
 
 
-def _answer(answer: PyTree, model: SimulationModel, where: str = "") -> tuple[JointCommand, PyTree]:
-    """What a controller returned, if it is what it must be."""
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-        where, got = where or f"controller {model.acting.name}", type(answer).__name__
-        if isinstance(answer, tuple):
-            got = f"({', '.join(type(part).__name__ for part in answer)})"
-        if isinstance(answer, tuple) and len(answer) == 2 and isinstance(answer[1], JointCommand):
+def _checked_result(result: PyTree, model: SimulationModel, where: str = "") -> tuple[JointCommand, PyTree]:
+    """Return what a controller returned, if it is what it must be."""
+    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], JointCommand):
+        where, got = where or f"controller {model.acting.name}", type(result).__name__
+        if isinstance(result, tuple):
+            got = f"({', '.join(type(element).__name__ for element in result)})"
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], JointCommand):
             got += ": the other way round"
-        if isinstance(answer, JointCommand):
+        if isinstance(result, JointCommand):
             got += " alone: return command, memory"
         raise InputError(f"{where} must return (JointCommand, memory), got {got}")
-    return answer
+    return result
 
 
-def _form(nest: PyTree) -> PyTree:
-    """A pytree of arrays with every array's shape, or a number, in its place."""
-    if isinstance(nest, dict):
-        return {key: _form(nest[key]) for key in sorted(nest, key=str)}
-    if isinstance(nest, (list, tuple)):
-        return [_form(part) for part in nest]
-    if dataclasses.is_dataclass(nest) and not isinstance(nest, type):
-        return {f.name: _form(getattr(nest, f.name)) for f in dataclasses.fields(nest)}
-    return np.shape(nest) if is_leaf(nest) else type(nest).__name__
+def _form(given: PyTree) -> PyTree:
+    """Return a pytree of arrays with every array's shape in its place."""
+    if isinstance(given, dict):
+        return {key: _form(given[key]) for key in sorted(given, key=str)}
+    if isinstance(given, (list, tuple)):
+        return [_form(each) for each in given]
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        return {f.name: _form(getattr(given, f.name)) for f in dataclasses.fields(given)}
+    return np.shape(given) if is_leaf(given) else type(given).__name__
 
 
-class _ParametricEngine:
-    """Machine code whose ``free`` parameters are inputs: one function for every model that differs in these alone."""
+# -- backends ----------------------------------------------------------------------------------------------------------
+class Backend(ABC):
+    """What repeats the ticks of a model.
 
-    around: tuple[ClosureState, ...] = ()  # what a user's controller, ground and contact law reach, as compiled
+    ``free`` parameters of the model are inputs of its machine code, which therefore serves every model that differs in
+    these alone (``like``).
+    """
+
+    repeatable = True  # the same ticks again do the same
 
     def __init__(self, model: SimulationModel, free: Sequence[str]) -> None:
         self.free = tuple(free)
+        self.closures: tuple[ClosureState, ...] = ()  # what a user's own parts reach, as compiled
         self._take(model)
 
     @property
     def outdated(self) -> bool:
         """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
-        return any(around.changed() is not None for around in self.around)
+        return any(closure.changed() is not None for closure in self.closures)
 
     def like(self, model: SimulationModel, values: Mapping[str, Given] | None = None) -> Self:
-        """The same machine code for another model: with the numbers that it has, or with those that are given."""
+        """Return the same machine code for another model: with the numbers that it has, or with those given."""
         other = copy.copy(self)
         other._take(model)
         if values is not None:
@@ -326,30 +386,49 @@ class _ParametricEngine:
         self.model = model
         self.values = ({path: model.parameter(path) for path in self.free},) if self.free else ()
 
+    @abstractmethod
+    def tick(self, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+        """Return (the state after one tick, the controller's command); nothing is logged."""
 
-class CompiledEngine(_ParametricEngine):
-    """The whole tick as one function."""
+    def rollout(self, batch: TickBatch) -> TickBatch:
+        """Return the batch with what came of its ticks."""
+        state, rows, trouble = batch.before, list[Rows](), None
+        for (start, inputs), end in zip(batch.spans, [*(start for start, _ in batch.spans[1:]), batch.count]):
+            if trouble is None:
+                state, some, trouble = self._roll(state, inputs, end - start, batch.every)
+                rows.append(some)
+        states, commands = join_rows(rows)
+        return replace(batch, after=state, states=states, commands=commands, trouble=trouble)
+
+    @abstractmethod
+    def _roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
+        """Return (the state after ``count`` ticks, rows of every ``every``-th, trouble that the controller made)."""
+
+
+class NativeBackend(Backend):
+    """The whole tick as one function in machine code."""
 
     target = "native"
 
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
         lanes = native_lanes(model) if self.target == "batch" else None
-        self.function = compiling.compile(
-            tick, model, state, inputs, free=free, target=self.target, lanes=lanes, verify=False
-        )
+        self.function = compile_tick(model, state, inputs, ("command",), free=free, target=self.target, lanes=lanes)
 
-    def one_tick(self, state: RunState, inputs: Inputs) -> RunState:
-        """The state after one tick, and nothing else."""
-        after: RunState = self.function(state, inputs, *self.values)[0]
-        return after
+    def tick(self, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+        after, row = self.function(state, inputs, *self.values)
+        return after, row["command"]
 
-    def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
+    def _roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
         state = replace(state, memory=self.model.acting.refresh_memory(state.memory))
-        after, (seen, commands) = self.function.roll(count, state, inputs, *self.values, every=every)
-        times = (seen.tick - 1.0) * self.model.period  # when the controller was called
-        self.model.acting.log_ticks(times, inputs.command, state.memory, seen.memory)
-        return after, Rows(replace(seen, memory=()), commands, self.model.period), None
+        after, (states, row) = self.function.roll(count, state, inputs, *self.values, every=every)
+        self._log(inputs.command, state, states)
+        return after, (replace(states, memory=()), row["command"]), None
+
+    def _log(self, command: Command, before: RunState, states: RunState) -> None:
+        """Let the controller log what happened in ticks that it did not see."""
+        times = (states.tick - 1.0) * self.model.period  # when the controller was called
+        self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
 
 def _contact_horizon(*arguments: PyTree) -> Scalar:
@@ -358,50 +437,52 @@ def _contact_horizon(*arguments: PyTree) -> Scalar:
     return ContactHorizon(*arguments)
 
 
-class PythonEngine(_ParametricEngine):
+class PythonBackend(Backend):
     """The controller in Python at its own rate, the physics between its ticks compiled."""
+
+    repeatable = False  # a controller in Python may have state of its own
 
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
-        command, alone = JointCommand().spread(model.world.robot.nj), model.physics
         still = replace(state, memory=())  # the controller's, which may hold anything
-        self.physics = compiling.compile(physics, alone, still, command, inputs.push, free=free, verify=False)
+        command = JointCommand().spread(model.world.robot.nj)
+        self.function = compile_physics(model, still, command, inputs.push, free)
 
     def _take(self, model: SimulationModel) -> None:
         super()._take(model)
         model.acting.set_horizon(_contact_horizon)
         model.acting.prepare(model.world.robot, compiling.compile, model.world.gravity)  # which it does not import
 
-    def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
+    def tick(self, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+        command, memory = self._command(state, inputs)
+        after: RunState = self.function(replace(state, memory=()), command, inputs.push, *self.values)
+        return replace(after, memory=memory), command
+
+    def _roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
         kept: list[tuple[RunState, JointCommand]] = []
-        trouble = None
+        trouble, before = None, state
         for k in range(count):
             try:
-                command, memory = self.command(state, inputs)
+                state, command = self.tick(state, inputs)
             except FootfallError as error:
                 trouble = Stop(float(state.tick) * self.model.period, "error", str(error))
                 break
-            state = replace(self.moved(state, command, inputs), tick=state.tick + 1.0, memory=memory)
             if (k + 1) % every == 0:
                 kept.append((state, command))
-        return state, rows_of(self.model, kept), trouble
+        return state, rows_of(self.model, before, kept), trouble
 
-    def moved(self, state: RunState, command: JointCommand, inputs: Inputs) -> RunState:
-        """The state after the physics of a tick, but for its number and the controller's memory."""
-        return self.physics(replace(state, memory=()), command, inputs.push, *self.values)
-
-    def command(self, state: RunState, inputs: Inputs) -> tuple[JointCommand, PyTree]:
-        """One tick of the controller, with everything it may do wrong turned into one sentence."""
+    def _command(self, state: RunState, inputs: Inputs) -> tuple[JointCommand, PyTree]:
+        """Call the controller once; everything that it may do wrong becomes one sentence."""
         model, time = self.model, float(state.tick) * self.model.period
         where = f"controller {model.acting.name} at {time:.4f} s (tick {int(state.tick)})"
         robot = model.world.robot
         try:
             q, v, forces = state.q.copy(), state.v.copy(), state.forces[: robot.nf].copy()  # may be written into
             sensed = Sensed(q=q, v=v, forces=forces, gravity=model.world.gravity)
-            answer = model.acting(time, robot, sensed, inputs.command, state.memory)
+            result = model.acting(time, robot, sensed, inputs.command, state.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
-        command, memory = _answer(answer, model, where)
+        command, memory = _checked_result(result, model, where)
         try:
             command = command.spread(robot.nj)
         except InputError as error:
@@ -414,70 +495,64 @@ class PythonEngine(_ParametricEngine):
         return command, memory
 
 
-# -- backend: SIMD lanes -----------------------------------------------------------------------------------------------
 _CHUNK = 32  # simulations whose rows are in memory at once, the controller's memory among them
 
 
-class LanesEngine(CompiledEngine):
+class LanesBackend(NativeBackend):
     """The whole tick as one function of many simulations that differ in ``free`` numbers, state and inputs alone."""
 
     target = "batch"
 
-    def roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> Rolled:
-        return rollout_lanes([self], [Ask(state, [(0, inputs)], count, every)])[0]
+    def tick(self, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
+        values = [stack_trees([each]) for each in self.values]
+        after, row = self.function(stack_trees([state]), stack_trees([inputs]), *values)
+        return unstack_tree((after, row["command"]), 1)[0]
 
-    def one_tick(self, state: RunState, inputs: Inputs) -> RunState:
-        values = [stacked([v]) for v in self.values]
-        after, _ = self.function(stacked([state]), stacked([inputs]), *values)
-        found: RunState = _members(after, 1)[0]
-        return found
+    def rollout(self, batch: TickBatch) -> TickBatch:
+        return rollout_lanes([self], [batch])[0]
 
 
-def rollout_lanes(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
-    """What each asks for; all of them share one function, and ask for as many ticks and rows."""
-    found: list[Rolled] = []
-    for start in range(0, len(asks), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        found += _rolled(engines[part], asks[part])
+def rollout_lanes(backends: Sequence[LanesBackend], batches: Sequence[TickBatch]) -> list[TickBatch]:
+    """Return every batch with what came of its ticks.
+
+    All backends share one function, and all batches have as many ticks and rows.
+    """
+    found: list[TickBatch] = []
+    for start in range(0, len(batches), _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        found += _rollout_chunk(backends[chunk], batches[chunk])
     return found
 
 
-def _rolled(engines: Sequence[LanesEngine], asks: Sequence[Ask]) -> list[Rolled]:
-    count, every = asks[0].count, asks[0].every
-    before = [replace(a.before, memory=e.model.acting.refresh_memory(a.before.memory)) for e, a in zip(engines, asks)]
-    values = [stacked(some) for some in zip(*(engine.values for engine in engines))]
-    after, found_rows = stacked(before), []
-    starts = sorted({start for ask in asks for start, _ in ask.spans})
+def _rollout_chunk(backends: Sequence[LanesBackend], batches: Sequence[TickBatch]) -> list[TickBatch]:
+    count, every = batches[0].count, batches[0].every
+    before = [
+        replace(batch.before, memory=backend.model.acting.refresh_memory(batch.before.memory))
+        for backend, batch in zip(backends, batches)
+    ]
+    values = [stack_trees(some) for some in zip(*(backend.values for backend in backends))]
+    after, rows = stack_trees(before), []
+    starts = sorted({start for batch in batches for start, _ in batch.spans})
     for start, end in zip(starts, [*starts[1:], count]):  # one's push comes or goes: the others do not notice
-        inputs = stacked([ask.inputs_from(start) for ask in asks])
-        after, rows_of_span = engines[0].function.roll(end - start, after, inputs, *values, every=every)
-        found_rows.append(rows_of_span)
-    seen, commands = _joined(found_rows)
-    found: list[Rolled] = []
-    parts = zip(_members(after, len(asks)), _members(seen, len(asks)), _members(commands, len(asks)))
-    for engine, ask, first, (last, rows, asked) in zip(engines, asks, before, parts):
-        period = engine.model.period
-        times = (rows.tick - 1.0) * period  # when the controller was called
-        engine.model.acting.log_ticks(times, ask.command, first.memory, rows.memory)
-        found.append((last, Rows(replace(rows, memory=()), asked, period), None))
+        inputs = stack_trees([batch.inputs_from(start) for batch in batches])
+        after, rows_of_span = backends[0].function.roll(end - start, after, inputs, *values, every=every)
+        rows.append(rows_of_span)
+    states, row = join_rows(rows, axis=1)
+    found: list[TickBatch] = []
+    members = unstack_tree((after, states, row["command"]), len(batches))
+    for backend, batch, first, (last, seen, commands) in zip(backends, batches, before, members):
+        backend._log(batch.command, first, seen)
+        found.append(replace(batch, after=last, states=replace(seen, memory=()), commands=commands))
     return found
 
 
-def stacked(nests: Sequence[Scalar]) -> Scalar:
-    """Nests of the same form as one, with an axis for them first in every array."""
-    leaves, rebuild = zip(*map(tree.flatten, nests))
+def stack_trees(trees: Sequence[Scalar]) -> Scalar:
+    """Return pytrees of the same form as one, with an axis for them first in every array."""
+    leaves, rebuild = zip(*map(tree.flatten, trees))
     return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
 
 
-def _joined(nests: Sequence[Scalar]) -> Scalar:
-    """Rows of many simulations that follow each other, behind the simulations' axis."""
-    if len(nests) == 1:
-        return nests[0]
-    leaves, rebuild = zip(*map(tree.flatten, nests))
-    return rebuild[0]([np.concatenate(column, axis=1) for column in zip(*leaves)])
-
-
-def _members(nest: PyTree, count: int) -> list[Scalar]:
-    """The other way round."""
-    leaves, rebuild = tree.flatten(nest)
+def unstack_tree(stacked: PyTree, count: int) -> list[Scalar]:
+    """Return the pytrees that ``stack_trees`` put together."""
+    leaves, rebuild = tree.flatten(stacked)
     return [rebuild([leaf[k] for leaf in leaves]) for k in range(count)]

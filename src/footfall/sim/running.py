@@ -1,7 +1,7 @@
-"""One run of a simulation, piece by piece: what a piece starts from, and what is made of the ticks that came of it.
+"""One run of a simulation, batch by batch: which ticks come next, and what is made of those that were rolled out.
 
-A piece has one command, and ends at the first tick at which a detector stops the run; pushes may come and go within
-it. Who computes its ticks is left open: the simulation's own backend (``Simulation.run``), or one for many simulations
+A batch of ticks has one command, and ends at the first tick at which a detector stops the run; pushes may come and go
+within it. Who rolls it out is left open: the simulation's own backend (``Simulation.run``), or one for many simulations
 at once (``run_batched``).
 """
 
@@ -19,8 +19,8 @@ from footfall.recording.recording_writer import Event
 from footfall.sim.commanding import ticks_to_command
 from footfall.sim.pushes import ticks_to_change
 from footfall.sim.recorder import Recorder
-from footfall.sim.rollouts import Ask, CompiledEngine, Rolled, Rows
-from footfall.sim.stopping import Piece, Stop, is_finite
+from footfall.sim.rollouts import TickBatch
+from footfall.sim.stopping import Stop, is_finite
 
 if TYPE_CHECKING:
     from footfall.sim.simulation import Simulation
@@ -40,24 +40,24 @@ class Running:
     def ended(self) -> bool:
         return self.left <= 0 or self.simulation.stopped is not None
 
-    def pieces(self) -> Iterator[int]:
-        """To the end on the simulation's own engine; gives the ticks of each piece when it is done."""
+    def advance(self) -> Iterator[int]:
+        """Go to the end on the simulation's own backend; yield the ticks of each batch when it is done."""
         while not self.ended:
-            ask = self.ask(self.most())
+            batch = self.next_batch(self.ticks_ahead())
             began = time.perf_counter()
-            found = self._rolled(ask)
-            self.take(ask, found, time.perf_counter() - began)
-            yield ask.count
+            done = self.simulation.backend.rollout(batch)
+            self.take(done, time.perf_counter() - began)
+            yield batch.count
 
-    def most(self) -> int:
-        """How many ticks have the same command, as far as one looks ahead."""
+    def ticks_ahead(self) -> int:
+        """Return how many ticks have the same command, as far as one looks ahead."""
         simulation, every = self.simulation, self.every
         period, tick = simulation.model.period, simulation.state.tick
         count = min(self.left, max(every, int(_CHUNK_SECONDS / period) // every * every))
         return ticks_to_command(simulation.command, float(np.round(tick)), period, count)
 
-    def ask(self, count: int) -> Ask:
-        """For so many ticks; the rows of every ``every``-th, or of all where that does not come out even."""
+    def next_batch(self, count: int) -> TickBatch:
+        """Return the next ticks: with rows of every ``every``-th, or of all where that does not come out even."""
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
         tick = float(np.round(before.tick))
         while at < count:
@@ -65,41 +65,32 @@ class Running:
             at += ticks_to_change(simulation.pushes, tick + at, simulation.model.period, count - at)
         aligned = before.tick % self.every == 0 and count % self.every == 0
         aligned = aligned and not any(start % self.every for start, _ in spans)
-        return Ask(before, spans, count, self.every if aligned else 1)
+        every = self.every if aligned else 1
+        return TickBatch.of(before, spans, count=count, every=every, model=simulation.model)
 
-    def _rolled(self, ask: Ask) -> Rolled:
-        """On the simulation's own engine."""
-        state, rows, trouble = ask.before, list[Rows](), None
-        for (start, inputs), end in zip(ask.spans, [*(start for start, _ in ask.spans[1:]), ask.count]):
-            if trouble is None:
-                state, some, trouble = self.simulation.engine.roll(state, inputs, end - start, ask.every)
-                rows.append(some)
-        return state, Rows.joined(rows), trouble
-
-    def take(self, ask: Ask, found: Rolled, seconds: float) -> None:
-        """Go on with what was computed, to the first tick at which a detector stops the run."""
-        simulation = self.simulation
-        piece = Piece(ask.before, *self._in_detail(ask, found))
-        rows, kept, simulation.stopped = piece.rows, len(piece.rows), piece.trouble
+    def take(self, done: TickBatch, seconds: float) -> None:
+        """Go on with ticks that were rolled out, to the first at which a detector stops the run."""
+        simulation, batch = self.simulation, self._in_detail(done)
+        kept, simulation.stopped = len(batch), batch.trouble
         for detector in simulation.stop_detectors():
-            stop = detector.find(piece, kept)
+            stop = detector.find(batch, kept)
             if stop is not None:
                 kept, simulation.stopped = stop
-        thrown = self._thrown(piece, ask.count)
-        simulation.state = piece.after
-        if simulation.stopped is not piece.trouble:  # what is past the stop is not shown
-            simulation.state = rows.state_after(kept - 1, piece.before) if kept else piece.before
-        self.left -= ask.count
+        pressed = self._stop_pressed(batch)
+        simulation.state = batch.after
+        if simulation.stopped is not batch.trouble:  # what is past the stop is not shown
+            simulation.state = batch.state_after(kept - 1) if kept else batch.before
+        self.left -= batch.count
         if self.recorder is None:
             return
         self.recorder.wall_seconds += seconds
-        if thrown is not None:
-            self.recorder.say(thrown)
-        shown = self._recorded(rows[:kept], len(rows) > ask.count // self.every)
+        if pressed is not None:
+            self.recorder.say(pressed)
+        shown = self._recorded(batch.select(slice(kept)), len(batch) > batch.count // self.every)
         self.recorder.add(shown, simulation.stopped, simulation.time)
 
     def finish(self) -> Recording:
-        """The recording; it says at the end if the robot lay on the ground all the time."""
+        """Return the recording; it says at the end if the robot lay on the ground all the time."""
         assert self.recorder is not None
         simulation = self.simulation
         if simulation.stopped is None and (lying := simulation.lying) is not None:
@@ -111,30 +102,30 @@ class Running:
         if self.recorder is not None:
             self.recorder.interrupted(error)
 
-    def _in_detail(self, ask: Ask, found: Rolled) -> Rolled:
-        """The same ticks with all their rows where some number is not finite: to find the tick."""
-        engine = self.simulation.engine
-        fine = found[2] is not None or is_finite(found[0])
-        if ask.every == 1 or fine or not isinstance(engine, CompiledEngine):
-            return found
-        return self._rolled(replace(ask, every=1))
+    def _in_detail(self, batch: TickBatch) -> TickBatch:
+        """Return the same ticks with all their rows where some number is not finite: to find the tick."""
+        backend = self.simulation.backend
+        fine = batch.trouble is not None or is_finite(batch.after)
+        if batch.every == 1 or fine or not backend.repeatable:
+            return batch
+        return backend.rollout(replace(batch, every=1))
 
-    def _thrown(self, piece: Piece, count: int) -> Event | None:
-        """The event of an emergency stop that was thrown in a piece."""
+    def _stop_pressed(self, batch: TickBatch) -> Event | None:
+        """Return the event of an emergency stop that was pressed in a batch."""
         simulation, stop = self.simulation, self.simulation.emergency_stop
-        if stop is None or not piece.before.memory["latched"] < piece.after.memory["latched"]:
+        if stop is None or not batch.before.memory["latched"] < batch.after.memory["latched"]:
             return None
         now = simulation.time
-        scheduled = now <= stop.at < now + count * simulation.model.period
+        scheduled = now <= stop.at < now + batch.count * simulation.model.period
         return Event(stop.at if scheduled else now, "emergency_stop", f"the motors {stop.kind}")
 
-    def _recorded(self, rows: Rows, all_ticks: bool) -> Rows:
-        """The rows to be recorded, of rows of all ticks or of every ``every``-th; the last one before a stop is."""
-        if not len(rows) or self.every == 1 or not all_ticks:
-            return rows
-        whole = np.round(rows.time / self.simulation.model.period) % self.every == 0
+    def _recorded(self, batch: TickBatch, all_ticks: bool) -> TickBatch:
+        """Return the batch with those rows that are recorded: every ``every``-th, and the last one before a stop."""
+        if not len(batch) or self.every == 1 or not all_ticks:
+            return batch
+        whole = np.round(batch.time / batch.period) % self.every == 0
         whole[-1] |= self.simulation.stopped is not None
-        return rows[np.flatnonzero(whole)]
+        return batch.select(np.flatnonzero(whole))
 
 
 # -- how far a run has come --------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from footfall.identity import digest_of
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.sim.recorder import Energies
-from footfall.sim.rollouts import CompiledEngine, LanesEngine, PythonEngine, ground_inputs, rollout_lanes
+from footfall.sim.rollouts import Backend, LanesBackend, PythonBackend, ground_inputs, rollout_lanes
 from footfall.sim.running import Running
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, tick
@@ -93,14 +93,14 @@ def _is_number(value: Given) -> bool:
 
 
 # -- against plain NumPy -----------------------------------------------------------------------------------------------
-def same_result(engine: CompiledEngine | PythonEngine, simulation: Simulation) -> bool:
-    """Whether one tick from states in motion, feet in the ground, is the one of the readable code."""
-    engine = engine.like(simulation.model)
+def same_result(backend: Backend, simulation: Simulation) -> bool:
+    """Return whether one tick from states in motion, feet in the ground, is the one of plain NumPy."""
+    backend = backend.like(simulation.model)
     inputs = simulation.inputs_at(0.0)
     random = np.random.default_rng(5)
     for _ in range(2):
         state = _moved(simulation, random)
-        if not _equal(*_both(engine, simulation.model, state, inputs)):
+        if not _equal(*_both(backend, simulation.model, state, inputs)):
             return False
     return True
 
@@ -128,14 +128,12 @@ def _equal(here: RunState, there: RunState) -> bool:
     return True
 
 
-def _both(
-    engine: CompiledEngine | PythonEngine, model: SimulationModel, state: RunState, inputs: Inputs
-) -> tuple[RunState, RunState]:
-    """A tick by machine code, and by NumPy."""
-    if isinstance(engine, CompiledEngine):
-        return engine.one_tick(state, inputs), tick(model, state, inputs)[0]
-    command, _ = engine.command(state, inputs)
-    return engine.moved(state, command, inputs), physics(model, state, command, inputs.push)
+def _both(backend: Backend, model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, RunState]:
+    """Return a tick by machine code, and by NumPy; a controller that runs in Python is called once."""
+    after, command = backend.tick(state, inputs)
+    if isinstance(backend, PythonBackend):
+        return after, physics(model, state, command, inputs.push)
+    return after, tick(model, state, inputs)[0]
 
 
 def _moved(simulation: Simulation, random: np.random.Generator) -> RunState:
@@ -164,7 +162,7 @@ def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[fl
     found: dict[int, Recording] = {}
     under_way: dict[int, Running] = {}
     for k, (simulation, seconds) in enumerate(zip(simulations, durations)):
-        if isinstance(simulation.engine_so_far, LanesEngine):
+        if isinstance(simulation.compiled_backend, LanesBackend):
             under_way[k] = simulation.begin(seconds)
         else:
             found[k] = simulation.run(seconds)
@@ -186,28 +184,28 @@ def _checked(simulations: Given) -> list[Simulation]:
 
 
 def _advance(runs: Sequence[Running]) -> None:
-    """A piece of every run: by so many ticks as none of those on the same machine code changes its command in."""
+    """Advance every run by as many ticks as none of those on the same machine code changes its command in."""
     by_function: dict[int, list[Running]] = {}
     for running in runs:
-        by_function.setdefault(id(_engine(running).function), []).append(running)
+        by_function.setdefault(id(_lanes(running).function), []).append(running)
     for group in by_function.values():
-        count = min(running.most() for running in group)
-        asked = [(running, running.ask(count)) for running in group]
-        starts = {start for _, ask in asked for start, _ in ask.spans}
-        for each in {ask.every for _, ask in asked}:
+        count = min(running.ticks_ahead() for running in group)
+        batches = [(running, running.next_batch(count)) for running in group]
+        starts = {start for _, batch in batches for start, _ in batch.spans}
+        for each in {batch.every for _, batch in batches}:
             every = each if not any(start % each for start in starts) else 1  # rows are counted from every start
-            some = [(running, replace(ask, every=every)) for running, ask in asked if ask.every == each]
+            some = [(running, replace(batch, every=every)) for running, batch in batches if batch.every == each]
             began = time.perf_counter()
-            rolled = rollout_lanes([_engine(running) for running, _ in some], [ask for _, ask in some])
+            done = rollout_lanes([_lanes(running) for running, _ in some], [batch for _, batch in some])
             seconds = (time.perf_counter() - began) / len(some)
-            for (running, ask), piece in zip(some, rolled):
-                running.take(ask, piece, seconds)
+            for (running, _), batch in zip(some, done):
+                running.take(batch, seconds)
 
 
-def _engine(running: Running) -> LanesEngine:
-    engine = running.simulation.engine
-    assert isinstance(engine, LanesEngine)
-    return engine
+def _lanes(running: Running) -> LanesBackend:
+    backend = running.simulation.backend
+    assert isinstance(backend, LanesBackend)
+    return backend
 
 
 # -- who is like whom --------------------------------------------------------------------------------------------------
@@ -264,7 +262,7 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
 
 def _may_share(simulation: Simulation) -> bool:
     """Whether anybody may compile for it."""
-    asked, fresh = simulation.compile_controller, simulation.engine_so_far is None
+    asked, fresh = simulation.compile_controller, simulation.compiled_backend is None
     return fresh and asked is not False and simulation.model.acting.info.traceable
 
 
@@ -274,14 +272,14 @@ def _compiled(family: _Family) -> bool:
     if len(family.members) < _FEWEST or not all(accepts_parameters(first, member, family.free) for member in witnesses):
         return False
     try:
-        engine = LanesEngine(first.model, first.state, first.inputs_at(0.0), family.free)
+        backend = LanesBackend(first.model, first.state, first.inputs_at(0.0), family.free)
         energies = energies_of(first, family.free)
-        if not all(same_result(engine, member) for member in witnesses):
+        if not all(same_result(backend, member) for member in witnesses):
             return False
     except Exception:  # whatever the trace stumbles over: each runs by itself, and says so if it is at fault
         return False
     for member in family.members:
-        member.use(engine.like(member.model), energies.like(member.model.world))
+        member.use(backend.like(member.model), energies.like(member.model.world))
     return True
 
 

@@ -53,7 +53,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.objects import ObjectState, check_objects, object_state, objects_and_solids
 from footfall.sim.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points
 from footfall.sim.recorder import Energies, Recorder
-from footfall.sim.rollouts import CompiledEngine, Engine, make_engine
+from footfall.sim.rollouts import Backend, PythonBackend, make_backend
 from footfall.sim.running import Progress, ProgressBar, Running
 from footfall.sim.self_collision import colliding_pairs, watcher
 from footfall.sim.start import check_clear, deepest, standing_controller, standing_start, start_state, wrap_with_sensors
@@ -151,7 +151,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self.watch = watcher(self.robot, self.self_collision)
         acting = wrap_with_sensors(self.controller, self.sensors, self.emergency_stop, world.gravity)
         self.model = SimulationModel(world, acting, self.integrator, self.dt, substeps(rate, self.dt))
-        self._engine: Engine | None = None
+        self._backend: Backend | None = None
         self._energies: Energies | None = None
         self.stopped: Stop | None = None
         self.reset()
@@ -168,7 +168,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def __getstate__(self) -> dict[str, PyTree]:
         """For copies and other processes: machine code stays here, and is made again on first use."""
-        return {**self.__dict__, "_engine": None, "_energies": None}
+        return {**self.__dict__, "_backend": None, "_energies": None}
 
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
@@ -221,21 +221,21 @@ class Simulation(FrozenAfterInit, Summarised):
         return object_state(self.model.world, self.state.objects, name)
 
     @property
-    def engine(self) -> Engine:
-        """What runs ticks: compiled on first use."""
-        if self._engine is None:
+    def backend(self) -> Backend:
+        """What rolls out its ticks: compiled on first use."""
+        if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
-            self._engine = make_engine(self.model, self.state, inputs, self.compile_controller)
-        return self._engine
+            self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)
+        return self._backend
 
     @property
-    def engine_so_far(self) -> Engine | None:
-        """What ran ticks before, or was given to it; None where nothing was compiled yet."""
-        return self._engine
+    def compiled_backend(self) -> Backend | None:
+        """The backend that it has already; None where nothing was compiled yet."""
+        return self._backend
 
-    def use(self, engine: Engine, energies: Energies | None = None) -> None:
+    def use(self, backend: Backend, energies: Energies | None = None) -> None:
         """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
-        self._engine, self._energies = engine, self._energies if energies is None else energies
+        self._backend, self._energies = backend, self._energies if energies is None else energies
 
     @property
     def energies(self) -> Energies:
@@ -246,7 +246,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def controller_is_compiled(self) -> bool:
-        return isinstance(self.engine, CompiledEngine)
+        return not isinstance(self.backend, PythonBackend)
 
     def checkpoint(self, path: str | Path) -> None:
         """Write the present state to a file, for ``resume``."""
@@ -273,7 +273,7 @@ class Simulation(FrozenAfterInit, Summarised):
         running = self.begin(duration, path)
         try:
             with ProgressBar(progress, running.left) as bar:
-                for count in running.pieces():
+                for count in running.advance():
                     bar(count)
         except BaseException as error:
             running.interrupted(error)
@@ -306,7 +306,7 @@ class Simulation(FrozenAfterInit, Summarised):
             raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
         self._refresh()
         before = self.state.tick
-        for _ in Running(self, int(ticks), recorder).pieces():
+        for _ in Running(self, int(ticks), recorder).advance():
             pass
         return round(float(self.state.tick) - float(before))
 
@@ -317,10 +317,10 @@ class Simulation(FrozenAfterInit, Summarised):
         if not set(places_of(self.pushes)) <= set(self._places):  # a link that was not pushed before
             self._places = places_of(self.pushes)
             world = dataclasses.replace(self.model.world, pushed=pushed_points(self.robot, self._places))
-            self.model, self._engine = dataclasses.replace(self.model, world=world), None
-        if self._engine is not None and self._engine.outdated:
-            self._engine = None
-        _ = self.engine
+            self.model, self._backend = dataclasses.replace(self.model, world=world), None
+        if self._backend is not None and self._backend.outdated:
+            self._backend = None
+        _ = self.backend
 
     def recorder(
         self,

@@ -1,4 +1,4 @@
-"""Why a run ends early: detectors that look at every piece of it, each for one kind of end.
+"""Why a run ends early: detectors that look at every batch of its ticks, each for one kind of end.
 
 A robot has fallen, or never stood, by how it leans and how low its base is, compared with how high it stands. That
 height is the robot's own, not that of the start: one that is put down on its belly does not stand.
@@ -20,7 +20,7 @@ from footfall.sim.start import over_hole
 from footfall.sim.tick import RunState, SimulationModel
 
 if TYPE_CHECKING:
-    from footfall.sim.rollouts import Rows
+    from footfall.sim.rollouts import TickBatch
 
 
 @dataclass(frozen=True)
@@ -89,19 +89,11 @@ def _standing_height(robot: Robot) -> float | None:
 
 
 # -- detectors ---------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Piece:
-    """Some ticks of a run: the state before and after them, their rows, and what the controller did wrong."""
-
-    before: RunState
-    after: RunState
-    rows: Rows
-    trouble: Stop | None
-
-
 class StopDetector(Protocol):
-    def find(self, piece: Piece, kept: int) -> tuple[int, Stop] | None:
-        """(how many rows remain, why) if the run ends within the first ``kept`` rows of a piece, or right after."""
+    """What looks for one kind of end."""
+
+    def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
+        """Return (how many rows remain, why) if the run ends within the first ``kept`` rows, or right after them."""
         ...
 
 
@@ -111,14 +103,14 @@ class Divergence:
 
     model: SimulationModel
 
-    def find(self, piece: Piece, kept: int) -> tuple[int, Stop] | None:
-        rows, good = piece.rows, piece.rows.finite()
-        if good == len(rows) and (piece.trouble is not None or is_finite(piece.after)):
+    def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
+        good = batch.count_finite()
+        if good == len(batch) and (batch.trouble is not None or is_finite(batch.after)):
             return None
-        bad = min(good, len(rows) - 1)
-        when = float(rows.time[bad]) if len(rows) else float(piece.before.tick) * self.model.period
-        culprit = rows.culprit(bad, self.model) if len(rows) else "the state of the base"
-        last = rows.state.q[bad - 1] if bad > 0 else piece.before.q
+        bad = min(good, len(batch) - 1)
+        when = float(batch.time[bad]) if len(batch) else float(batch.before.tick) * self.model.period
+        culprit = batch.culprit(bad, self.model) if len(batch) else "the state of the base"
+        last = batch.states.q[bad - 1] if bad > 0 else batch.before.q
         culprit = over_hole(self.model.world, last) or culprit
         return good, Stop(when, "diverged", f"the run diverged at {when:.4f} s: {culprit}")
 
@@ -129,11 +121,11 @@ class Fall:
 
     falls: Falls
 
-    def find(self, piece: Piece, kept: int) -> tuple[int, Stop] | None:
-        row = self.falls.first(piece.rows.state.q[:kept]) if kept else None
+    def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
+        row = self.falls.first(batch.states.q[:kept]) if kept else None
         if row is None:
             return None
-        when = float(piece.rows.time[row])
+        when = float(batch.time[row])
         return row + 1, Stop(when, "fell", f"the robot fell at {when:.3f} s")
 
 
@@ -143,12 +135,12 @@ class Collision:
 
     watch: Watcher
 
-    def find(self, piece: Piece, kept: int) -> tuple[int, Stop] | None:
-        q = piece.rows.state.q
+    def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
+        q = batch.states.q
         row = self.watch.first(q[:kept])
         if row is None or row >= kept:
             return None
-        when = float(piece.rows.time[row])
+        when = float(batch.time[row])
         message = f"the run stopped at {when:.3f} s: {self.watch.words(q[row])} met"
         return row + 1, Stop(when, "self_collision", message)
 

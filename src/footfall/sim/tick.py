@@ -1,12 +1,17 @@
 """One tick: the controller once, then as many physics steps as fit into its period. A rollout repeats it.
 
-A controller that can be traced is compiled into the tick; for any other the tick is cut in two, and ``physics`` alone
-is compiled.
+    integrate_step   one step of the physics (``sim.step``)
+    physics          the steps of a tick, under one joint command
+    tick             the controller, and the physics under what it commands
+    rollout_tick     a tick as every rollout repeats it: from a state to the next, with selected rows
+
+All four are plain NumPy, and traced they are what ``sim.rollouts`` and ``sim.gpu`` compile. A controller that cannot be
+traced runs in Python between compiled ``physics``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
@@ -86,7 +91,8 @@ class SimulationModel:
 class RunState:
     """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
 
-    A batch leaves out what it does not need: these arrays are empty. Recorded ticks have time as their first axis.
+    Motor torques, forces and work may be left out where nobody reads them: their arrays are empty then (``reduced``).
+    Rows of many ticks have time as their first axis, many robots theirs.
     """
 
     tick: float  # how many have passed; time is a multiple of it, so that it does not drift
@@ -110,14 +116,14 @@ class Inputs:
 
 
 def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
-    """(the state after it, the controller's command)."""
+    """Return (the whole state after a tick, the controller's command); what a state leaves out counts as zero."""
     robot = model.world.robot
+    state = _whole(model.world, state)
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
-    answer, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
-    command = answer.spread(robot.nj)
-    next_tick = state.tick + 1.0
+    commanded, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
+    command = commanded.spread(robot.nj)
     after = physics(model, state, _nan_unless_finite(command), inputs.push)
-    return replace(after, tick=next_tick, memory=memory), command
+    return replace(after, memory=memory), command
 
 
 def _nan_unless_finite(command: JointCommand) -> JointCommand:
@@ -130,8 +136,8 @@ def _nan_unless_finite(command: JointCommand) -> JointCommand:
 def physics(
     model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "wrenches"]
 ) -> RunState:
-    """The physics of one tick: the command is held while the robot moves."""
-    robot = model.world.robot
+    """Return the state after the physics of one tick: the command is held while the robot moves."""
+    robot, state = model.world.robot, _whole(model.world, state)
 
     def substep(_: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         q, v, _, _, work, memory, objects = moving
@@ -155,7 +161,7 @@ def physics(
     moved = substep(0.0, moving) if model.substeps == 1 else nptrace.repeat(model.substeps, substep, moving)
     q, v, motor, forces, work, contact, objects = moved
     return RunState(
-        tick=state.tick,
+        tick=state.tick + 1.0,
         q=q,
         v=v,
         motor=motor,
@@ -167,8 +173,28 @@ def physics(
     )
 
 
+def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: Sequence[str] = ()) -> PyTree:
+    """Return the state after a tick, which leaves out what the state before it leaves out; with ``rows``, also these.
+
+    Args:
+        rows: what a rollout keeps of a tick beside the state that is handed on: "command" and fields of ``RunState``.
+
+    Returns:
+        The next state, or with rows (the next state, a dictionary of the rows by name).
+    """
+    after, command = tick(model, state, inputs)
+    handed_on = replace(after, **{name: x for name in _OPTIONAL if not len(x := getattr(state, name))})
+    if not rows:
+        return handed_on
+    return handed_on, {name: command if name == "command" else getattr(after, name) for name in rows}
+
+
+# -- states ------------------------------------------------------------------------------------------------------------
+_OPTIONAL = ("motor", "forces", "work")  # what a state may leave out
+
+
 def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: PyTree = ()) -> RunState:
-    """The first state of a run: nothing has acted yet."""
+    """Return the first state of a run: nothing has acted yet."""
     return RunState(
         tick=0.0,
         q=np.array(q, dtype=float),
@@ -182,47 +208,19 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
     )
 
 
-# -- the tick of many robots -------------------------------------------------------------------------------------------
-def reduced(state: RunState, foot_forces: bool) -> RunState:
-    """A state without motor torques and work; without forces too, unless the controller looks at them."""
-    forces = state.forces if foot_forces else state.forces[:0]
-    return replace(state, motor=state.motor[:0], forces=forces, work=state.work[:0])
+def reduced(state: RunState, *kept: str) -> RunState:
+    """Return a state without motor torques, forces and work, but for those that are named."""
+    return replace(state, **{name: getattr(state, name)[:0] for name in _OPTIONAL if name not in kept})
 
 
-def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
-    """One tick from a reduced state, with all that a tick knows: for meters."""
-    forces = state.forces if len(state.forces) else np.zeros((len(model.world.contacts), 3))
-    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=np.zeros(5))
-    return tick(model, full, inputs)[0]
-
-
-def batch_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
-    """One tick of the controller and the physics below it, from a reduced state to the next."""
-    return reduced(full_tick(model, state, inputs), len(state.forces) > 0)
-
-
-def recorded_tick(
-    model: SimulationModel, carried: tuple[RunState, Float[ndarray, "5"]], inputs: Inputs
-) -> tuple[tuple[RunState, Float[ndarray, "5"]], tuple[RunState, JointCommand]]:
-    """The same with the work so far [J] beside the state, and then all that a recording keeps of the tick."""
-    state, work = carried
-    forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
-    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=work)
-    after, command = tick(model, full, inputs)
-    return (reduced(after, len(state.forces) > 0), after.work), (replace(after, memory=()), command)
-
-
-def metered_tick(model: SimulationModel, metered: tuple[RunState, PyTree], inputs: Inputs) -> tuple[RunState, PyTree]:
-    """The same with the positive mechanical work of the motors so far [J] beside the state.
-
-    Motors that brake give nothing back, as in ``Recording.cost_of_transport``.
-    """
-    state, work = metered
-    after = full_tick(model, state, inputs)
-    return reduced(after, len(state.forces) > 0), work + after.work[4]
+def _whole(world: World, state: RunState) -> RunState:
+    """Return a state with zeros in place of what it leaves out."""
+    sizes = {"motor": world.robot.nj, "forces": (len(world.contacts), 3), "work": 5}
+    left_out = {name: np.zeros(sizes[name]) for name in _OPTIONAL if not len(getattr(state, name))}
+    return replace(state, **left_out) if left_out else state
 
 
 def repeated(nest: PyTree, n: int, dtype: DTypeLike = np.float64) -> PyTree:
-    """A nest of one robot as one of n: every array with a robot axis first."""
+    """Return a pytree of one robot as one of n: every array with a robot axis first."""
     leaves, rebuild = tree.flatten(nest)
     return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

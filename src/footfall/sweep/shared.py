@@ -17,7 +17,7 @@ from pathlib import Path
 
 from footfall.errors import FootfallError
 from footfall.sim.recorder import Energies
-from footfall.sim.rollouts import CompiledEngine, LanesEngine, PythonEngine, ground_inputs
+from footfall.sim.rollouts import Backend, LanesBackend, NativeBackend, PythonBackend, ground_inputs
 from footfall.sim.shared_programs import energies_of, parameter_diff, same_result, structure_digest
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import SimulationModel
@@ -30,15 +30,15 @@ _MOST = 32  # families that are kept in memory
 
 @dataclass(frozen=True)
 class Family:
-    """Runs that differ in free numbers alone, and the engine of the first."""
+    """Runs that differ in free numbers alone, and the backend of the first."""
 
-    engine: CompiledEngine | PythonEngine
+    backend: Backend
     energies: Energies
     structure_digest: str  # digest of the constants with the free numbers at those of the first
 
     def fits(self, model: SimulationModel) -> bool:
         return (
-            structure_digest(_constants(model), _constants(self.engine.model), self.engine.free)
+            structure_digest(_constants(model), _constants(self.backend.model), self.backend.free)
             == self.structure_digest
         )
 
@@ -59,7 +59,7 @@ def share(
         family = _family_of(parameters, folder, numbers, lanes)
     if family is None or not family.fits(simulation.model):
         return False
-    simulation.use(family.engine.like(simulation.model), family.energies.like(simulation.model.world))
+    simulation.use(family.backend.like(simulation.model), family.energies.like(simulation.model.world))
     return True
 
 
@@ -109,15 +109,15 @@ def _family(
     if first is None:
         return None
     usual = ground_inputs(first.model)  # machine code of single runs has these free as well, and may be there already
-    engine = _engine(first, tuple(dict.fromkeys([*usual, *(p for paths in changes.values() for p in paths)])), lanes)
+    backend = _backend(first, tuple(dict.fromkeys([*usual, *(p for paths in changes.values() for p in paths)])), lanes)
     constants = _constants(first.model)
-    rest = structure_digest(constants, constants, engine.free)
+    rest = structure_digest(constants, constants, backend.free)
     if rest is None:
         return None
-    family = Family(engine, energies_of(first, engine.free), rest)
-    others = {name: numbers[name][int({*paths} <= {*engine.free})] for name, paths in changes.items()}
+    family = Family(backend, energies_of(first, backend.free), rest)
+    others = {name: numbers[name][int({*paths} <= {*backend.free})] for name, paths in changes.items()}
     witness = _simulation({**parameters, **others}, folder)
-    return family if witness is not None and family.fits(witness.model) and same_result(engine, witness) else None
+    return family if witness is not None and family.fits(witness.model) and same_result(backend, witness) else None
 
 
 def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | None:
@@ -133,10 +133,10 @@ def _constants(model: SimulationModel) -> SimulationModel:
     return model if model.acting.info.traceable else model.physics
 
 
-def _engine(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> CompiledEngine | PythonEngine:
-    """The engine with as many of the numbers free as can be."""
-    compiled = LanesEngine if lanes else CompiledEngine
-    kind = compiled if simulation.model.acting.info.traceable else PythonEngine
+def _backend(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> Backend:
+    """Return the backend with as many of the numbers free as can be."""
+    compiled = LanesBackend if lanes else NativeBackend
+    kind = compiled if simulation.model.acting.info.traceable else PythonBackend
     asked = simulation.model, simulation.state, simulation.inputs_at(0.0)
     try:
         return kind(*asked, free)

@@ -277,7 +277,7 @@ class SimulationThread:
             kp = 5.0 * robot.mass
             hold = Hold("stand", kp, 0.1 * kp)
             sim = Simulation(robot, hold, contact=contact_named(choice.contact), start=robot.state("stand"))
-        _ = sim.engine  # compiled now: what is wrong shows here
+        _ = sim.backend  # compiled now: what is wrong shows here
         sim.command = Command()
         return sim
 

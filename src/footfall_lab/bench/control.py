@@ -58,7 +58,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     solves = _solves(whole.controller)
     spent: list[list[float]] = [[], [], [], [], []]
     with pinned():
-        _ = inside.engine, outside.engine
+        _ = inside.backend, outside.backend
         whole.run(_TURN)  # its first solve takes several iterations
         solves.clear()
         began = time.perf_counter()

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from footfall import compiling
 from footfall.control.interface import JointCommand
 from footfall.errors import FootfallError
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
-from footfall.sim.tick import SimulationModel, at_rest, physics
+from footfall.sim.rollouts import compile_physics
+from footfall.sim.tick import SimulationModel, at_rest
 from footfall.sim.world import World
 from footfall_lab.bench import peers, subject
 from footfall_lab.bench.report import BenchReport
@@ -121,7 +121,7 @@ def _audited_task(model: Robot) -> Task:
     simulated = SimulationModel(World(robot=model), None, "linearly_implicit", subject.DT, 1)
     start, push = at_rest(simulated.world, state.q, state.v), np.zeros(6)
     command = JointCommand(targets, 0.0, *gains, 0.0).spread(len(targets))
-    function = compiling.compile(physics, simulated, start, command, push, verify=False)
+    function = compile_physics(simulated, start, command, push)
     name = "native implicit, all joint effects, forces and work"
     return _advancing(name, function, start, command, push)
 

@@ -19,7 +19,7 @@ from footfall.learn.task import Exam, ExamRuns
 from footfall.learn.tasks import TASKS
 from footfall.learn.walk import WalkTask
 from footfall.robot.library import load
-from footfall.sim.tick import batch_tick
+from footfall.sim.rollouts import compile_tick
 from nptrace.frontend import tree
 
 sys.path.append(str(Path(__file__).parents[3] / "studies"))
@@ -184,7 +184,7 @@ class OnProcessor:
         self._step = compiling.compile(step_column, source.episodes, source.first, example, **options)
         free = tuple(ticks.parameters)
         model = ticks.simulation.model
-        self._tick = compiling.compile(batch_tick, model, ticks.first, ticks.inputs, free=free, **options)
+        self._tick = compile_tick(model, ticks.first, ticks.inputs, free=free, **options)
 
     def rows(self, name):
         return self.columns[self.source.places[name]]

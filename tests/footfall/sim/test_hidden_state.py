@@ -161,9 +161,9 @@ def test_what_is_changed_between_runs_is_noticed(made):
     control, change = made()
     sim = simulated(control)
     before = sim.run(0.01)["command_position"]
-    engine = sim.engine
+    backend = sim.backend
     same = sim.run(0.01)["command_position"]
-    assert sim.engine is engine  # nothing changed: not traced again
+    assert sim.backend is backend  # nothing changed: not traced again
     change()
     after = sim.run(0.01)["command_position"]
     assert sim.controller_is_compiled

@@ -20,7 +20,7 @@ RUN = """
 import sys, footfall as ff
 from footfall.sim.simulation import Simulation
 sim = Simulation(ff.load("dynakat"), record_rate=1000.0)
-_ = sim.engine
+_ = sim.backend
 print("ready", flush=True)
 while True:
     sim.reset()

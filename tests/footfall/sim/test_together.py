@@ -8,7 +8,7 @@ import pytest
 import footfall as ff
 from footfall.errors import InputError
 from footfall.sim import run_batched, shared_programs
-from footfall.sim.rollouts import LanesEngine, ground_inputs
+from footfall.sim.rollouts import LanesBackend, ground_inputs
 from footfall.sim.shared_programs import accepts_parameters
 
 
@@ -42,8 +42,8 @@ def test_pushes_states_and_durations_of_their_own_give_the_bits_of_single_runs(c
     durations = [0.5, 0.31, 0.5, 0.4, 0.5]
     ours, theirs = ([pushed(cheetah, k) for k in range(5)] for _ in range(2))
     together = run_batched(ours, durations)
-    assert all(isinstance(one.engine, LanesEngine) for one in ours)
-    assert len({id(one.engine.function) for one in ours}) == 1
+    assert all(isinstance(one.backend, LanesBackend) for one in ours)
+    assert len({id(one.backend.function) for one in ours}) == 1
     for one, other, recording, seconds in zip(ours, theirs, together, durations):
         assert_same(recording, other.run(seconds))
         np.testing.assert_array_equal(one.q, other.q)
@@ -63,7 +63,7 @@ def test_numbers_of_robot_ground_and_controller_are_free_and_agree_to_rounding(c
 
     ours = [varied(k) for k in range(3)]
     together = run_batched(ours, 0.1)
-    assert set(ours[0].engine.free) == {"trunk.mass", "ground.friction", "controller.kp"}
+    assert set(ours[0].backend.free) == {"trunk.mass", "ground.friction", "controller.kp"}
     for k in (0, 2):  # of a run by itself these numbers are constants, folded by the compiler
         assert_same(together[k], varied(k).run(0.1), 1e-9)
 
@@ -77,7 +77,7 @@ def test_a_member_that_is_like_no_other_runs_by_itself(cheetah):
     python = holding(cheetah, compile_controller=False)
     ours = [holding(cheetah), slow, own, holding(cheetah, seed=3), python, holding(cheetah, seed=4)]
     found = run_batched(ours, 0.02)
-    assert [isinstance(one.engine, LanesEngine) for one in ours] == [True, False, False, True, False, True]
+    assert [isinstance(one.backend, LanesBackend) for one in ours] == [True, False, False, True, False, True]
     for recording in found:
         assert recording.time[-1] == pytest.approx(0.02)
 
@@ -146,7 +146,7 @@ def test_walks_with_pushes_reflexes_and_gaits_give_the_bits_and_events_of_single
 
     ours = [walk(k) for k in range(5)]
     for k, recording in enumerate(run_batched(ours, 0.8)):
-        assert isinstance(ours[k].engine, LanesEngine)
+        assert isinstance(ours[k].backend, LanesBackend)
         other = walk(k)
         assert_same(recording, other.run(0.8))
         assert ours[k].controller.log == other.controller.log

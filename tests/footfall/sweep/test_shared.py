@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from footfall.sim.rollouts import CompiledEngine, ground_inputs
+from footfall.sim.rollouts import NativeBackend, ground_inputs
 from footfall.sweep import parse_study, shared
 from footfall.sweep.item import evaluate
 from footfall.sweep.parameters import planned
@@ -28,7 +28,7 @@ def compared(parameters: dict[str, Any], numbers: shared.Numbers, seconds: float
     run, alone = planned(parameters, HERE).simulation, planned(parameters, HERE).simulation
     assert shared.share(run, parameters, HERE, numbers)
     ours, theirs = run.run(seconds), alone.run(seconds)
-    assert alone.engine.free == ground_inputs(alone.model)  # those of every run that takes long to compile
+    assert alone.backend.free == ground_inputs(alone.model)  # those of every run that takes long to compile
     assert len(ours) == len(theirs)
     for name, column in theirs.columns.items():
         size = max(1.0, float(np.abs(column).max())) if column.dtype.kind == "f" else 1.0
@@ -53,20 +53,20 @@ def compared(parameters: dict[str, Any], numbers: shared.Numbers, seconds: float
     ],
 )
 def test_free_numbers_act_like_compiled_ones(given: dict[str, Any], numbers: Any, free: set[str]) -> None:
-    engines = []
+    backends = []
     for k in (1, 0):
         parameters = {**RUN, **given, **{name: pair[k] for name, pair in numbers.items()}}
-        engines.append(compared(parameters, numbers, 0.3 if k else 0.05))
-    assert set(engines[0].free) == free
-    codes = [engine.function if isinstance(engine, CompiledEngine) else engine.physics for engine in engines]
+        backends.append(compared(parameters, numbers, 0.3 if k else 0.05))
+    assert set(backends[0].free) == free
+    codes = [backend.function for backend in backends]
     assert codes[0] is codes[1]
 
 
 def test_what_is_no_number_of_the_program_is_compiled_apart_and_the_rest_still_shared() -> None:
     numbers = {"dt": [1e-3, 5e-4], "friction": [0.5, 0.9]}
-    engines = []
+    backends = []
     for dt, friction in ((1e-3, 0.5), (5e-4, 0.5), (5e-4, 0.9)):
-        engines.append(compared({**RUN, "dt": dt, "friction": friction}, numbers, 0.02))
+        backends.append(compared({**RUN, "dt": dt, "friction": friction}, numbers, 0.02))
     assert engines[0].function is not engines[1].function
     assert engines[1].function is engines[2].function
     assert engines[1].free == ("ground.friction",)
@@ -86,7 +86,7 @@ def test_a_number_that_decides_what_is_computed_is_compiled_apart() -> None:
 def test_machine_code_that_is_not_the_readable_code_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a family would compute is compared with plain NumPy before anybody gets it."""
     parameters, numbers = {**RUN, "kp": 50.0}, {"kp": [40.0, 50.0]}
-    monkeypatch.setattr(CompiledEngine, "like", lambda self, rig: self)  # forgets the numbers of the other run
+    monkeypatch.setattr(NativeBackend, "like", lambda self, rig: self)  # forgets the numbers of the other run
     run = planned(parameters, HERE).simulation
     assert not shared.share(run, parameters, HERE, numbers)
     assert run._engine is None

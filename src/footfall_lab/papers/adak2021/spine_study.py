@@ -32,7 +32,7 @@ from footfall.robot.library import load
 from footfall.robot.model.description import Robot
 from footfall.robot.model.spine import KINDS, SPRING, spine_joints, with_spine
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, SimulationModel, full_tick, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, SimulationModel, reduced, repeated, tick
 from footfall.spatial.gravity import weight_of
 from nptrace._types import Json, Scalar
 
@@ -65,7 +65,7 @@ class WatchedSpine:
 
 def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) -> WatchedSpine:
     """A tick of the simulation, and the meters after it."""
-    robot, after = model.world.robot, full_tick(model, watched.state, inputs)
+    robot, (after, _) = model.world.robot, tick(model, watched.state, inputs)
     work = model.period * np.maximum(after.motor * joint_rates(robot, after.v), 0.0)
     names = spine_joints(robot)
     of_spine = np.array([1.0 if name in names else 0.0 for name in robot.joint_names])
@@ -75,7 +75,7 @@ def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) 
     force = watched.force + model.period / FILTER * (vertical - watched.force)
     x, y = after.q[4], after.q[5]
     return WatchedSpine(
-        state=reduced(after, foot_forces=True),
+        state=reduced(after, "forces"),
         legs=watched.legs + work @ (1.0 - of_spine),
         spine=watched.spine + work @ of_spine,
         force=force,
@@ -141,7 +141,7 @@ class Machine:
         self.free = ("ground.friction", *SpineCase(kind).numbers(self.springs))
         zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight"), 0.0)
         self.first, self.inputs = (
-            WatchedSpine(state=reduced(simulation.state, True), force=np.zeros(4), **zero),
+            WatchedSpine(state=reduced(simulation.state, "forces"), force=np.zeros(4), **zero),
             Inputs(Command(), np.zeros(6)),
         )
         self.function = compiling.compile(

@@ -121,7 +121,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 def _perform(scene: Scene, model: str) -> Recording | None:
     simulation = scene.simulation(model)
     if model != WITNESS:
-        simulation.engine  # noqa: B018  compiled before the clock runs
+        simulation.backend  # noqa: B018  compiled before the clock runs
         return simulation.run(scene.duration)
     try:
         from footfall.mujoco.run import mujoco_model, run_mujoco
