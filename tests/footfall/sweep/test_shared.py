@@ -24,7 +24,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def compared(parameters: dict[str, Any], numbers: shared.Numbers, seconds: float) -> Any:
-    """The engine that an item shares, after its run was found equal to that of a simulation compiled for itself."""
+    """The backend that an item shares, after its run was found equal to that of a simulation compiled for itself."""
     run, alone = planned(parameters, HERE).simulation, planned(parameters, HERE).simulation
     assert shared.share(run, parameters, HERE, numbers)
     ours, theirs = run.run(seconds), alone.run(seconds)
@@ -33,7 +33,7 @@ def compared(parameters: dict[str, Any], numbers: shared.Numbers, seconds: float
     for name, column in theirs.columns.items():
         size = max(1.0, float(np.abs(column).max())) if column.dtype.kind == "f" else 1.0
         np.testing.assert_allclose(ours[name], column, rtol=0, atol=1e-9 * size, err_msg=name)
-    return run._engine
+    return run._backend
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_what_is_no_number_of_the_program_is_compiled_apart_and_the_rest_still_s
     backends = []
     for dt, friction in ((1e-3, 0.5), (5e-4, 0.5), (5e-4, 0.9)):
         backends.append(compared({**RUN, "dt": dt, "friction": friction}, numbers, 0.02))
-    assert engines[0].function is not engines[1].function
-    assert engines[1].function is engines[2].function
-    assert engines[1].free == ("ground.friction",)
+    assert backends[0].function is not backends[1].function
+    assert backends[1].function is backends[2].function
+    assert backends[1].free == ("ground.friction",)
     run = planned({**RUN, "dt": 5e-4}, HERE).simulation
     assert not shared.share(run, {**RUN, "dt": 5e-4}, HERE, {"dt": [1e-3, 5e-4]})
-    assert run._engine is None
+    assert run._backend is None
 
 
 def test_a_number_that_decides_what_is_computed_is_compiled_apart() -> None:
@@ -89,7 +89,7 @@ def test_machine_code_that_is_not_the_readable_code_is_not_shared(monkeypatch: p
     monkeypatch.setattr(NativeBackend, "like", lambda self, rig: self)  # forgets the numbers of the other run
     run = planned(parameters, HERE).simulation
     assert not shared.share(run, parameters, HERE, numbers)
-    assert run._engine is None
+    assert run._backend is None
 
 
 def test_a_study_knows_its_numbers_and_bad_ones_still_fail_alone() -> None:
