@@ -30,7 +30,7 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.parts import Foot
 from footfall.sim.joints import JointModel
-from footfall.sim.linearization import LinearStep, moved
+from footfall.sim.linearization import LinearStep, step_state
 from footfall.sim.tick import SimulationModel
 from footfall.sim.world import World
 from footfall.spatial.gravity import STANDARD
@@ -41,7 +41,7 @@ PLANTED = 0.1  # of the price of a foot's distance from its goal, for one that a
 
 
 def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
-    """Feet that a robot of a mass [kg] dents by about ``dent`` [m] where it stands on four."""
+    """Return contact that a robot of a mass [kg] dents by about ``dent`` [m] where it stands on four feet."""
     load, exponent = 0.25 * STANDARD * mass, 1.5
     return Compliant(
         stiffness=load / dent**exponent,
@@ -89,14 +89,16 @@ class ContactHorizon(CompiledHorizon):
         x, u = np.concatenate([first.q, first.v]), np.zeros(robot.nj)
         N, n = self.knots, 2 * robot.nv
         rows = np.tile(x, (N, 1)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj, n))
-        found = Found(model, self.moves.model)
-        self._roll = compile(rolled, found, x, *rows, np.array(0.0), self.goals, verify=False)
+        constants = HorizonConstants(model, self.moves.model)
+        self._roll = compile(priced_rollout, constants, x, *rows, np.array(0.0), self.goals, verify=False)
         self._expand = compile(expanded_cost, model, x, u, first, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
 
     def aim(self, goals: Goal) -> None:
-        """Other goals for the same horizon; nothing is compiled again. Their schedule is not looked at but for what a
-        foot that it has standing is asked: less to be at its place, and nothing to clear."""
+        """Take other goals for the same horizon; nothing is compiled again.
+
+        Of their schedule one thing counts: a foot that should stand is drawn less to its goal, and clears nothing.
+        """
         check_finite(goals)
         if not np.allclose(goals.interval, self.lasts):
             raise InputError(f"the knots of a horizon whose contacts are found must last {self.lasts:g} s each")
@@ -106,7 +108,7 @@ class ContactHorizon(CompiledHorizon):
         self.goals = replace(goals, down=np.zeros_like(goals.down), pull=pull, least=least)
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
-        """Steps to first order and costs to second along a trajectory."""
+        """Return steps to first order and costs to second along a trajectory."""
         nq, nv, N, m = self.robot.nq, self.robot.nv, *u.shape
         slope, place, effort = self._expand(x, np.concatenate([u, np.zeros((1, m))]), self.goals)
         found = self.moves(x[:-1, :nq], x[:-1, nq:], JointCommand(0.0, 0.0, 0.0, 0.0, u))
@@ -118,19 +120,19 @@ class ContactHorizon(CompiledHorizon):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """The constants of a roll: prices, and a step that finds its contacts."""
+class HorizonConstants:
+    """The constants of a rollout: prices, and a step that finds its contacts."""
 
     model: KnotModel
-    moves: SimulationModel
+    step: SimulationModel
 
     @cached_property
     def digest(self) -> str | None:
         return digest_of(self)
 
 
-def rolled(
-    found: Found,
+def priced_rollout(
+    constants: HorizonConstants,
     start: ndarray,
     x: ndarray,
     u: ndarray,
@@ -139,10 +141,10 @@ def rolled(
     length: ndarray,
     goals: Goal,
 ) -> tuple[ndarray, ndarray, Scalar]:
-    """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
-    model, robot = found.model, found.model.robot
+    """Return (states after every knot, torques, total cost) under feedback about a trajectory."""
+    model, robot = constants.model, constants.model.robot
     most, none = np.array(model.limits), [np.zeros(3)] * robot.nf
-    memory = found.moves.world.contact.start(found.moves.world.contacts)
+    memory = constants.step.world.contact.start(constants.step.world.contacts)
 
     def priced(now: ndarray, torque: ndarray, goal: Goal) -> Scalar:
         return cost(model, now, torque, goal, none, lowest_points(robot, joint_transforms(robot, now[: robot.nq])))
@@ -151,10 +153,12 @@ def rolled(
         carry: tuple[ndarray, PyTree], row: tuple[PyTree, ...]
     ) -> tuple[tuple[ndarray, PyTree], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
-        asked = planned + length * change + K @ error(model, about, now)
-        torque = np.minimum(np.maximum(asked, -most), most)
+        wanted = planned + length * change + K @ error(model, about, now)
+        torque = np.minimum(np.maximum(wanted, -most), most)
         command = JointCommand(0.0, 0.0, 0.0, 0.0, torque).spread(robot.nj)
-        after = np.concatenate(moved(found.moves, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
+        after = np.concatenate(
+            step_state(constants.step, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6))
+        )
         return (after, total + priced(now, torque, goal)), (after, torque)
 
     running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)

@@ -46,20 +46,20 @@ _NQ, _NV = 7, 6  # of a free body
 
 
 def whole_state(simulation: Simulation) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """(q, v) of a simulation as it is: the robot's, then position, quaternion and (ω, v) of every free body."""
+    """Return (q, v) of a simulation as it is: the robot's, then position, quaternion and (ω, v) of every free body."""
     rows = list(simulation.state.objects)
     q = [simulation.q, *(row[:_NQ] for row in rows)]
     return np.concatenate(q), np.concatenate([simulation.v, *(row[_NQ:] for row in rows)])
 
 
 def sizes(world: World) -> tuple[int, int]:
-    """(nq, nv) of all together."""
+    """Return (nq, nv) of robot and free bodies together."""
     count = len(world.objects)
     return world.robot.nq + _NQ * count, world.robot.nv + _NV * count
 
 
-def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scalar]:
-    """(q and v of the robot, a row of every free body)."""
+def split_state(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scalar]:
+    """Return (q and v of the robot, a row of every free body)."""
     robot, count = world.robot, len(world.objects)
     if not count:
         return q, v, ()
@@ -67,15 +67,15 @@ def parted(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scal
     return q[: robot.nq], v[: robot.nv], np.concatenate([poses, twists], axis=1)
 
 
-def joined(q: ndarray, v: ndarray, objects: PyTree) -> tuple[ndarray, ndarray]:
-    """The other way."""
+def join_state(q: ndarray, v: ndarray, objects: PyTree) -> tuple[ndarray, ndarray]:
+    """Return (q, v) of robot and free bodies together: the inverse of ``split_state``."""
     if not len(objects):
         return q, v
     return np.concatenate([q, objects[:, :_NQ].reshape(-1)]), np.concatenate([v, objects[:, _NQ:].reshape(-1)])
 
 
-def displaced(world: World, q: ndarray, change: ndarray) -> ndarray:
-    """q moved by a state_deviation: ``integrate`` of the robot and of every free body."""
+def displace(world: World, q: ndarray, change: ndarray) -> ndarray:
+    """Return q moved by a deviation: ``integrate`` of the robot and of every free body."""
     robot = world.robot
     moved = [integrate(robot, q[: robot.nq], change[: robot.nv], 1.0)]
     for k, body in enumerate(world.objects):
@@ -85,7 +85,7 @@ def displaced(world: World, q: ndarray, change: ndarray) -> ndarray:
 
 
 def state_deviation(world: World, q_from: ndarray, q_to: ndarray) -> ndarray:
-    """What takes q_from to q_to by ``displaced``."""
+    """Return the deviation that takes q_from to q_to by ``displace``."""
     robot = world.robot
     found = [difference(robot, q_from[: robot.nq], q_to[: robot.nq])]
     for k, body in enumerate(world.objects):
@@ -107,7 +107,7 @@ class LinearisedLoop(Summarised):
     v: Float[ndarray, "nv"]
 
     def of_robot(self) -> Float[ndarray, "nd nd"]:
-        """(δq', δv') by (δq, δv): the controller's memory is not disturbed."""
+        """Return the derivative of (δq', δv') by (δq, δv): the controller's memory is not disturbed."""
         size = 2 * len(self.v)
         return self.A[:size, :size]
 
@@ -117,7 +117,7 @@ class LinearisedLoop(Summarised):
 
 
 def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
-    """A and B of the ticks that a simulation would make next; it stays where it is."""
+    """Return A and B of the ticks that a simulation would make next; it stays where it is."""
     if not isinstance(simulation, Simulation) or simulation.controller is None:
         raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
     ticks = whole_number(ticks, "the number of ticks", 1)
@@ -128,20 +128,20 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
     if model.world.objects:
         raise InputError("what is linearised is a robot alone: leave out its objects")
     inputs = simulation.inputs_at(float(state.tick))
-    advance, slopes = _compiled(model, _Example(state, inputs))
+    advance, derivative = _compiled(model, _Example(state, inputs))
     free = ground_inputs(model)
     values = ({path: model.parameter(path) for path in free},) if free else ()
     A, B = np.eye(_size(model, state)), None
     for _ in range(ticks):
         inputs = simulation.inputs_at(float(state.tick))
         after = advance(state, inputs, *values)
-        _, columns = _parts(inputs.command)
-        found = slopes(np.zeros(len(A) + columns), state, inputs, after.q, after.v, *values)
+        _, columns = _leaves(inputs.command)
+        found = derivative(np.zeros(len(A) + columns), state, inputs, after.q, after.v, *values)
         here, steered = found[:, : len(A)], found[:, len(A) :]
         A, B = here @ A, steered if B is None else here @ B + steered
         state = after
     assert B is not None
-    names = tuple(_names(model, state))
+    names = tuple(_row_names(model, state))
     return LinearisedLoop(A=A, B=B, states=names, commands=tuple(labels(inputs.command)), q=state.q, v=state.v)
 
 
@@ -161,12 +161,12 @@ class _Example:
 @functools.lru_cache(maxsize=8)
 def _compiled(model: SimulationModel, example: _Example) -> tuple[PyTree, PyTree]:
     state, inputs = example.state, example.inputs
-    size, columns = _size(model, state), _parts(inputs.command)[1]
+    size, columns = _size(model, state), _leaves(inputs.command)[1]
     try:
         check_controller(model, state, inputs)
         advance = compile_tick(model, state, inputs, free=ground_inputs(model))
-        slopes = compiling.jacobian(
-            deviated_loop,
+        derivative = compiling.jacobian(
+            loop_deviation_after,
             model,
             np.zeros(size + columns),
             state,
@@ -179,10 +179,10 @@ def _compiled(model: SimulationModel, example: _Example) -> tuple[PyTree, PyTree
         )
     except TraceError as error:
         raise InputError(f"the closed loop of {model.acting.name} has no derivative: {error}") from error
-    return advance, slopes
+    return advance, derivative
 
 
-def deviated_loop(
+def loop_deviation_after(
     model: SimulationModel,
     deviation: Float[ndarray, "n"],
     state: RunState,
@@ -190,10 +190,10 @@ def deviated_loop(
     q_next: Float[ndarray, "nq"],
     v_next: Float[ndarray, "nv"],
 ) -> Float[ndarray, "m"]:
-    """What a tick makes of a deviation from its state and its command; of the memories the values themselves."""
+    """Return how far from (q_next, v_next) a tick ends that starts at a deviation, then the memories after it."""
     robot, nv = model.world.robot, model.world.robot.nv
-    at = 2 * nv + _parts(_kept(state))[1]
-    forces, contact, memory = _moved(_kept(state), deviation[2 * nv : at])
+    at = 2 * nv + _leaves(_carried(state))[1]
+    forces, contact, memory = _add_change(_carried(state), deviation[2 * nv : at])
     moved = replace(
         state,
         q=integrate(robot, state.q, deviation[:nv], 1.0),
@@ -202,28 +202,28 @@ def deviated_loop(
         contact=contact,
         memory=memory,
     )
-    after, _ = tick(model, moved, replace(inputs, command=_moved(inputs.command, deviation[at:])))
-    rest = [np.ravel(np.asarray(leaf)) for leaf in flatten(_kept(after))[0]]
+    after, _ = tick(model, moved, replace(inputs, command=_add_change(inputs.command, deviation[at:])))
+    rest = [np.ravel(np.asarray(leaf)) for leaf in flatten(_carried(after))[0]]
     return np.concatenate([difference(robot, q_next, after.q), after.v - v_next, *rest])
 
 
-def _kept(state: RunState) -> tuple[PyTree, ...]:
-    """What one tick hands to the next beside q and v."""
+def _carried(state: RunState) -> tuple[PyTree, ...]:
+    """Return what one tick hands to the next beside q and v."""
     return state.forces, state.contact, state.memory
 
 
-def _parts(nest: PyTree) -> tuple[Sequence[PyTree], int]:
-    leaves = flatten(nest)[0]
+def _leaves(tree: PyTree) -> tuple[Sequence[PyTree], int]:
+    leaves = flatten(tree)[0]
     return leaves, sum(int(np.size(leaf)) for leaf in leaves)
 
 
 def _size(model: SimulationModel, state: RunState) -> int:
-    return 2 * model.world.robot.nv + _parts(_kept(state))[1]
+    return 2 * model.world.robot.nv + _leaves(_carried(state))[1]
 
 
-def _moved(nest: PyTree, change: Float[ndarray, "n"]) -> PyTree:
-    """A nest with a number added to each of its numbers."""
-    leaves, rebuild = flatten(nest)
+def _add_change(tree: PyTree, change: Float[ndarray, "n"]) -> PyTree:
+    """Return a pytree with a number added to each of its numbers."""
+    leaves, rebuild = flatten(tree)
     out, at = [], 0
     for leaf in leaves:
         size = int(np.size(leaf))
@@ -233,10 +233,10 @@ def _moved(nest: PyTree, change: Float[ndarray, "n"]) -> PyTree:
     return rebuild(out)
 
 
-def _names(model: SimulationModel, state: RunState) -> list[str]:
+def _row_names(model: SimulationModel, state: RunState) -> list[str]:
     nv = model.world.robot.nv
     names = [f"dq.{k}" for k in range(nv)] + [f"dv.{k}" for k in range(nv)]
-    for label, leaf in zip(labels(_kept(state)), flatten(_kept(state))[0]):
+    for label, leaf in zip(labels(_carried(state)), flatten(_carried(state))[0]):
         first, _, rest = label.partition(".")
         word = ("forces", "contact", "memory")[int(first)] + (f".{rest}" if rest else "")
         names += [f"{word}.{k}" for k in range(int(np.size(leaf)))] if np.ndim(leaf) else [word]
@@ -249,7 +249,7 @@ INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
 @dataclass(frozen=True, repr=False)
 class Linearised(Summarised):
-    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where many were asked for."""
+    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where there are many."""
 
     A: Float[ndarray, "*n nd nd"]
     B: Float[ndarray, "*n nd nu"]
@@ -265,13 +265,18 @@ class Linearised(Summarised):
 class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
-    world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
-    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
-    world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
-    for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
-    derivative is that of all of them together. exact: where a sliding foot's direction was found in a later turn of a
-    step, the derivative goes through all turns; without, that direction is held, which is faster. free: parameters,
-    such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
+    Args:
+        world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
+            are taken.
+        dt: [s]; 1 ms for a world unless given.
+        by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
+            world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
+        steps: how many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
+            of them together.
+        exact: where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
+            all of them; without, that direction is held, which is faster.
+        free: parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+            (``like``).
     """
 
     def __init__(
@@ -298,20 +303,20 @@ class LinearStep:
         self.memory = self.model.world.contact.start(self.model.world.contacts)
         robot, self.nv = self.robot, sizes(self.model.world)[1]
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
-        q, v = joined(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
+        q, v = join_state(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
         command, push = JointCommand().spread(robot.nj), np.zeros(6)
-        # the slopes of several steps are a product, unless what is remembered between them has some of its own
+        # the derivative of several steps is a product, unless a memory between them has derivatives of its own
         self.factors = 1 if self.memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
             compiling.compile(
-                moved, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
+                step_state, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
             )
             for model in (self.model, one)
         )
         deviation = np.zeros(2 * self.nv + sum(self.widths))
-        self.slopes = compiling.jacobian(
-            deviated,
+        self.derivative = compiling.jacobian(
+            deviation_after,
             one,
             deviation,
             q,
@@ -328,7 +333,7 @@ class LinearStep:
         )
 
     def like(self, world: World) -> LinearStep:
-        """The same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
+        """Return the same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
         other = copy.copy(self)
         other.model = replace(self.model, world=world)
         other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
@@ -339,13 +344,13 @@ class LinearStep:
 
     @property
     def nu(self) -> int:
-        """Columns of B."""
+        """The number of columns of B."""
         return sum(self.widths)
 
     def step(
         self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None
     ) -> tuple[ndarray, ndarray]:
-        """(q, v) after the step, for one robot or for n."""
+        """Return (q, v) after the step, for one robot or for n."""
         arguments, many = self._arguments(q, v, command, push)
         after = self._step(*arguments, *self.values)
         return after if many else (after[0][0], after[1][0])
@@ -358,7 +363,7 @@ class LinearStep:
         push: Scalar = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> Linearised:
-        """A, B and the state after the step. With a robots' axis on any argument, all at once.
+        """Return A, B and the state after the step; with a robots' axis on any argument, all at once.
 
         ends: (q, v) after the step, where they are known already, with the robots' axis.
         """
@@ -374,12 +379,12 @@ class LinearStep:
 
     @property
     def values(self) -> list[dict[str, float]]:
-        """Of the free parameters, as a last argument; none where there are none."""
+        """The free parameters as a last argument; none where there are none."""
         return [self.parameters] if self.free else []
 
     def _matrices(self, arguments: list[PyTree]) -> tuple[ndarray, ndarray]:
-        slopes, size = self.slopes, 2 * self.nv
-        take = slopes.matrices if self.exact or not isinstance(slopes, WrittenJacobian) else slopes.settled
+        jacobian, size = self.derivative, 2 * self.nv
+        take = jacobian.matrices if self.exact or not isinstance(jacobian, WrittenJacobian) else jacobian.settled
         found = take(*arguments, *self.values)
         return found[:, :, :size], found[:, :, size:]
 
@@ -391,12 +396,12 @@ class LinearStep:
         push: Scalar = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> tuple[list[PyTree], bool]:
-        """(what ``slopes`` takes, everything with a robots' axis; whether the caller gave one)."""
+        """Return (what ``derivative`` takes, with a robots' axis on everything; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
         return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
     def _arguments(self, q: Scalar, v: Scalar, command: JointCommand | None, push: Scalar) -> tuple[list[PyTree], bool]:
-        """Everything with a robots' axis, and whether the caller gave one."""
+        """Return (the arguments with a robots' axis, whether the caller gave one)."""
         robot = self.robot
         command = JointCommand() if command is None else command
         if not isinstance(command, JointCommand):
@@ -420,9 +425,9 @@ class LinearStep:
             off = np.abs(np.linalg.norm(full["q"][:, 3:7], axis=1) - 1.0)
             if off.max() > 1e-6:
                 raise InputError(f"the quaternion of state {int(off.argmax())} has not length 1")
-        asked = JointCommand(**{key: full[key] for key in INPUTS[:-1]})
+        joints = JointCommand(**{key: full[key] for key in INPUTS[:-1]})
         memory = {key: np.broadcast_to(array, (n, *np.shape(array))) for key, array in self.memory.items()}
-        return [full["q"], full["v"], memory, asked, full["push"]], bool(counts)
+        return [full["q"], full["v"], memory, joints, full["push"]], bool(counts)
 
 
 @overload
@@ -451,7 +456,7 @@ def linearize(
     steps: int | None = None,
     ticks: int = 1,
 ) -> Linearised | LinearisedLoop:
-    """A, B of the step at a state, or at n states at once: q (n, nq), v (n, nv) give A (n, 2nv, 2nv), B (n, 2nv, nu).
+    """Return A, B of the step at a state, or at n states at once: then q is (n, nq), A (n, 2nv, 2nv).
 
     ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
     simulation would make next, by the whole of what one tick hands to the next and by the user's command
@@ -480,7 +485,7 @@ def _linear_step(world: World, integrator: str, dt: float, steps: int, by: tuple
     return LinearStep(SimulationModel(world, None, integrator, dt, steps), by=by)
 
 
-def moved(
+def step_state(
     model: SimulationModel,
     q: Float[ndarray, "nq"],
     v: Float[ndarray, "nv"],
@@ -488,14 +493,14 @@ def moved(
     command: JointCommand,
     push: Float[ndarray, "wrenches"],
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """(q, v) after the steps of a model."""
-    q, v, objects = parted(model.world, q, v)
+    """Return (q, v) after the steps of a model."""
+    q, v, objects = split_state(model.world, q, v)
     state = replace(at_rest(model.world, np.zeros(0), np.zeros(0)), q=q, v=v, contact=memory, objects=objects)
     after = physics(model, state, command, push)
-    return joined(after.q, after.v, after.objects)
+    return join_state(after.q, after.v, after.objects)
 
 
-def deviated(
+def deviation_after(
     model: SimulationModel,
     deviation: ndarray,
     q: Float[ndarray, "nq"],
@@ -507,7 +512,7 @@ def deviated(
     v_next: Float[ndarray, "nv"],
     by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "nd"]:
-    """How far from (q_next, v_next) the step ends that starts at a deviation (δq, δv, δu) from q, v and the inputs."""
+    """Return how far from (q_next, v_next) a step ends that starts at a deviation (δq, δv, δu)."""
     world, nv = model.world, sizes(model.world)[1]
     at = 2 * nv
     for name in by:
@@ -520,15 +525,15 @@ def deviated(
             push = push + change
         else:
             command = replace(command, **{name: getattr(command, name) + change})
-    moved_q, moved_v = displaced(world, q, deviation[:nv]), v + deviation[nv : 2 * nv]
+    moved_q, moved_v = displace(world, q, deviation[:nv]), v + deviation[nv : 2 * nv]
     if world.robot.floating:  # most grounds know of a place no more than its height
         moved_q = np.concatenate([nptrace.gradient_bottleneck(moved_q[:3]), moved_q[3:]])
-    q_after, v_after = moved(model, moved_q, moved_v, memory, command, push)
+    q_after, v_after = step_state(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([state_deviation(world, q_next, q_after), v_after - v_next])
 
 
 def _width(model: SimulationModel, name: str) -> int:
-    """How many numbers an input, or a parameter of the world, has."""
+    """Return how many numbers an input, or a parameter of the world, has."""
     if name in INPUTS:
         return 6 if name == "push" else model.world.robot.nj
     return int(np.size(model.parameter(name)))
@@ -550,7 +555,7 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
 
 
 def _with_axis(name: str, value: Scalar, shape: tuple[int, ...]) -> ndarray:
-    """A finite array with or without a robots' axis; one number stands for all joints."""
+    """Return a finite array with or without a robots' axis; one number stands for all joints."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -24,7 +24,7 @@ from footfall.control.optimal.trajectory import Expansion
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
-from footfall.sim.linearization import LinearStep, moved
+from footfall.sim.linearization import LinearStep, step_state
 from footfall.sim.tick import SimulationModel
 from footfall.sim.world import World
 from nptrace._types import PyTree
@@ -69,13 +69,13 @@ class StepProblem:
         self._aim(reference)
         x = np.concatenate([reference.q[0], reference.v[0]])
         self._error = compiling.compile(error, robot, x, x, target="batch", verify=False)
-        self._slope = compiling.jacobian(
+        self._derivative = compiling.jacobian(
             moved_error, robot, np.zeros(2 * robot.nv), x, x, wrt="deviation", at_zero=True
         )
         self._rolls: dict[int, PyTree] = {}  # compiled, by the number of knots
 
     def aiming_at(self, reference: Reference, world: World | None = None, damping: float | None = None) -> StepProblem:
-        """The same step with another cost, or in a world like this one; nothing is compiled again."""
+        """Return the same step with another cost, or in a world like this one; nothing is compiled again."""
         other = copy.copy(self)
         other._aim(reference)
         other.moves = self.moves if world is None else self.moves.like(world)
@@ -110,15 +110,17 @@ class StepProblem:
     def roll(
         self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
     ) -> tuple[ndarray, ndarray, float]:
-        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        """Return (states, torques, cost) from ``start`` on under u + length changes + gains (state - x)."""
         numbers = [np.array(float(length)), np.array(self.damping)]
         given = [start, x[: len(u)], u, changes, gains, *numbers, self.low, self.high]
         moves = self.moves
         if len(u) not in self._rolls:
-            self._rolls[len(u)] = compiling.compile(rolled, moves.model, *given, verify=False, free=moves.free)
-        after, asked = self._rolls[len(u)](*given, *moves.values)
+            self._rolls[len(u)] = compiling.compile(
+                feedback_rollout, moves.model, *given, verify=False, free=moves.free
+            )
+        after, torques = self._rolls[len(u)](*given, *moves.values)
         states = np.concatenate([start[None], after])
-        return states, asked, float(self.cost(states[None], asked[None])[0])
+        return states, torques, float(self.cost(states[None], torques[None])[0])
 
     def difference(self, x_from: ndarray, x_to: ndarray) -> ndarray:
         return self._error(x_from, x_to)
@@ -142,7 +144,7 @@ class StepProblem:
     def expand(self, x: ndarray, u: ndarray) -> Expansion:
         ref = self.reference
         away = self._error(self._goals, x)
-        J = self._slope.matrices(np.zeros(2 * self.robot.nv), self._goals, x)
+        J = self._derivative.matrices(np.zeros(2 * self.robot.nv), self._goals, x)
         weighted = ref.weights[:, :, None] * J
         return Expansion(
             np.einsum("kij,ki->kj", weighted, away),
@@ -152,7 +154,7 @@ class StepProblem:
         )
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
-        """Steps to first order and costs to second along a trajectory."""
+        """Return steps to first order and costs to second along a trajectory."""
         terms = self.expand(x, u)
         return Model.of(*self.linearise(x[:-1], u, x[1:]), terms.x, terms.xx, terms.u, terms.uu)
 
@@ -161,19 +163,19 @@ class StepProblem:
 
 
 def error(robot: Robot, x_from: ndarray, x_to: ndarray) -> ndarray:
-    """The deviation of one state from another, in minimal coordinates."""
+    """Return the deviation of one state from another, in minimal coordinates."""
     nq = robot.nq
     return np.concatenate([difference(robot, x_from[:nq], x_to[:nq]), x_to[nq:] - x_from[nq:]])
 
 
 def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray) -> ndarray:
-    """The same where x_to is moved by a deviation."""
+    """Return the deviation where x_to is moved by another one."""
     nq, nv = robot.nq, robot.nv
     q = integrate(robot, x_to[:nq], deviation[:nv], 1.0)
     return error(robot, x_from, np.concatenate([q, x_to[nq:] + deviation[nv:]]))
 
 
-def rolled(
+def feedback_rollout(
     model: SimulationModel,
     start: ndarray,
     x: ndarray,
@@ -185,19 +187,19 @@ def rolled(
     low: ndarray,
     high: ndarray,
 ) -> tuple[ndarray, ndarray]:
-    """(states after every knot, inputs) of a feedback law about a trajectory."""
+    """Return (states after every knot, torques) under feedback about a trajectory."""
     robot = model.world.robot
     memory = model.world.contact.start(model.world.contacts)
 
     def knot(now: ndarray, row: tuple[ndarray, ...]) -> tuple[ndarray, tuple[ndarray, ndarray]]:
         about, planned, change, K = row
-        asked = planned + length * change + K @ error(robot, about, now)
-        torque = np.minimum(np.maximum(np.where(np.isfinite(asked), asked, planned), low), high)
+        wanted = planned + length * change + K @ error(robot, about, now)
+        torque = np.minimum(np.maximum(np.where(np.isfinite(wanted), wanted, planned), low), high)
         command = JointCommand(0.0, 0.0, 0.0, damping, torque).spread(robot.nj)
-        after = np.concatenate(moved(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
+        after = np.concatenate(step_state(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
         return after, (after, torque)
 
     return nptrace.scan(knot, start, (x, u, changes, gains))[1]
 
 
-__all__ = ["Reference", "StepProblem", "error", "moved_error", "rolled"]
+__all__ = ["Reference", "StepProblem", "error", "feedback_rollout", "moved_error"]

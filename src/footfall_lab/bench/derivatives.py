@@ -98,7 +98,7 @@ def _step() -> tuple[PyTree, list[PyTree]]:
     bent = 1e-3 * np.random.default_rng(0).normal(size=(_STATES, robot.nj))
     q = np.concatenate([np.tile(stand.q[:7], (_STATES, 1)), stand.q[7:] + bent], axis=1)
     command = JointCommand(targets, 0.0, subject.KP, subject.KD, 0.0)
-    return linear.slopes, linear.arguments(q, stand.v, command)[0]
+    return linear.derivative, linear.arguments(q, stand.v, command)[0]
 
 
 def evaluating(slopes: Jacobian | WrittenJacobian, arguments: list[PyTree]) -> Callable[[int], None]:

@@ -20,7 +20,7 @@ from footfall.control.optimal.sweep import box_minimum
 from footfall.control.optimal.trajectory import Expansion, Trajectory, improved, optimise
 from footfall.errors import InputError
 from footfall.robot import library
-from footfall.sim.linearization import moved
+from footfall.sim.linearization import step_state
 from footfall.sim.step_problem import Reference, StepProblem
 from footfall.sim.world import World
 
@@ -226,7 +226,7 @@ def test_worlds_that_differ_in_free_parameters_alone_share_what_is_compiled(shor
     other = problem.aiming_at(problem.reference, harder)
     got = other.step(start[None], u[:1])[0]
     command = ff.JointCommand(0.0, 0.0, 0.0, 0.2, u[0]).spread(12)
-    q, v = moved(replace(problem.moves.model, world=harder), start[:19], start[19:], {}, command, np.zeros(6))
+    q, v = step_state(replace(problem.moves.model, world=harder), start[:19], start[19:], {}, command, np.zeros(6))
     np.testing.assert_allclose(got, np.concatenate([q, v]), rtol=1e-7, atol=1e-9)
     assert np.abs(got - problem.step(start[None], u[:1])[0]).max() > 1e-6
     with pytest.raises(InputError, match="differs in more than contact"):

@@ -14,7 +14,7 @@ import pytest
 import footfall as ff
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.robot import Foot, Joint, Link, Robot
-from footfall.sim.linearization import LinearStep, deviated, moved
+from footfall.sim.linearization import LinearStep, deviation_after, step_state
 from footfall.sim.tick import SimulationModel
 from footfall.sim.world import World
 
@@ -59,7 +59,7 @@ def tripod(law: str = "auto") -> tuple[Robot, np.ndarray]:
     q = np.concatenate([[0.0, 0.0, height, 1.0], np.zeros(6)])
     rest = SimulationModel(world, None, "linearly_implicit", 1e-3, 4000)
     arguments = q, np.zeros(9), world.contact.start(world.spheres), HOLD.spread(3), np.zeros(6)
-    return robot, ff.compile(moved, rest, *arguments, verify=False)(*arguments)[0]
+    return robot, ff.compile(step_state, rest, *arguments, verify=False)(*arguments)[0]
 
 
 HOLD = ff.JointCommand(kp=50.0, kd=0.8)
@@ -149,7 +149,7 @@ def test_gradient_by_reverse_mode_is_that_of_the_linearised_step(law):
     weights = np.random.default_rng(4).normal(size=2 * robot.nv)
 
     def pulled(deviation, q, v, memory, command, push, q_next, v_next):
-        return weights @ deviated(step.model, deviation, q, v, memory, command, push, q_next, v_next)
+        return weights @ deviation_after(step.model, deviation, q, v, memory, command, push, q_next, v_next)
 
     zero, fixed = np.zeros(2 * robot.nv + step.nu), (step.memory, HOLD.spread(3), np.zeros(6))
     gradient_at = ff.gradient(pulled, None, zero, q, np.zeros(9), *fixed, q, np.zeros(9), wrt="deviation")

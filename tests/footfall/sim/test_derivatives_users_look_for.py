@@ -7,7 +7,7 @@ import pytest
 
 import footfall as ff
 from footfall.analysis import identify
-from footfall.sim.linearization import moved
+from footfall.sim.linearization import step_state
 from footfall.spatial.quaternion import to_rotation
 
 ROBOT = ff.load("xiling")
@@ -39,7 +39,7 @@ def test_a_step_is_differentiated_by_any_physical_parameter():
 
     alone = sim.model.physics
     state = sim.q, sim.v, alone.world.contact.start(alone.world.spheres), hold.spread(ROBOT.nj), np.zeros(6)
-    step = ff.compile(moved, alone, *state, free=["trunk.mass"], verify=False)
+    step = ff.compile(step_state, alone, *state, free=["trunk.mass"], verify=False)
 
     def velocity(mass):
         return step(*state, {"trunk.mass": mass})[1]

@@ -15,7 +15,7 @@ from footfall.control.interface import JointCommand
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError
 from footfall.robot import library
-from footfall.sim.linearization import LinearStep, displaced, joined, parted
+from footfall.sim.linearization import LinearStep, displace, join_state, split_state
 from footfall.sim.linearization import state_deviation as deviation
 from footfall.sim.tick import physics
 from footfall.sim.world import World
@@ -282,7 +282,7 @@ def test_derivatives_with_a_ball_beside_the_robot_are_those_of_central_differenc
 
     def slopes(h):
         moves = np.concatenate([h * np.eye(2 * nv + 1), -h * np.eye(2 * nv + 1)])
-        starts = np.stack([displaced(world, q, d[:nv]) for d in moves])
+        starts = np.stack([displace(world, q, d[:nv]) for d in moves])
         asked = replace(command, torque=command.torque + moves[:, 2 * nv :])
         ends, rates = step.step(starts, v + moves[:, nv : 2 * nv], asked)
         away = np.stack([np.concatenate([deviation(world, lin.q, e), r - lin.v]) for e, r in zip(ends, rates)])
@@ -304,9 +304,9 @@ def test_a_state_of_robot_and_bodies_comes_apart_as_it_was_joined():
         start=([0.2], [0.0]),
     )
     world, (q, v) = sim.model.world, ff.sim.whole_state(sim)
-    own_q, own_v, objects = parted(world, q, v)
+    own_q, own_v, objects = split_state(world, q, v)
     np.testing.assert_array_equal(objects, np.stack([body.start for body in world.objects]))
-    for joined_again, whole in zip(joined(own_q, own_v, objects), (q, v)):
+    for joined_again, whole in zip(join_state(own_q, own_v, objects), (q, v)):
         np.testing.assert_array_equal(joined_again, whole)
     change = 0.1 * np.random.default_rng(0).normal(size=len(v))
-    np.testing.assert_allclose(deviation(world, q, displaced(world, q, change)), change, atol=1e-12)
+    np.testing.assert_allclose(deviation(world, q, displace(world, q, change)), change, atol=1e-12)
