@@ -136,15 +136,15 @@ class CudaLanes:
         )
 
     def rows(self, name: str) -> DeviceArray:
-        """A part of every robot's column, (number, robot), on the device."""
+        """Return a part of every robot's column, (number, robot), on the device."""
         return self.columns[self.source.places[name]]
 
     def begin(self, chance: DeviceArray) -> None:
-        """New episodes for all robots, from draws (number, robot)."""
+        """Begin new episodes for all robots, from draws (number, robot)."""
         self._reset.advance(1, self.columns, chance)
 
     def tick(self, chance: DeviceArray) -> None:
-        """One tick under the actions in ``rows("action")``, evaluated; a new episode where one is over."""
+        """Advance by a tick under the actions in ``rows("action")``, evaluate it, and begin anew what is over."""
         self._backend.rollout(1, self._state, self._rest)
         self._step.advance(1, self.columns, chance)
 

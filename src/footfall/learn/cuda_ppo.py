@@ -66,7 +66,7 @@ class Networks:
         self.given = torch.zeros(len(actor[-1][1]) + 1, rows, device="cuda")  # mean actions, and the value
 
     def _views(self, flat: Tensor) -> list[Tensor]:
-        """The layers within a vector: the first, then (W, b) of actor and critic, layer by layer."""
+        """Return the layers within a vector: the first, then (W, b) of actor and critic, layer by layer."""
         out, at = [], 0
         for shape in self.shapes:
             size = math.prod(shape)
@@ -75,7 +75,7 @@ class Networks:
         return out
 
     def _later(self, parts: list[Tensor]) -> list[list[Tensor]]:
-        """(W, b, W, b) of actor and critic for every layer but the first."""
+        """Return (W, b, W, b) of actor and critic for every layer but the first."""
         return [parts[k : k + 4] for k in range(1, len(parts), 4)]
 
     def _activate(self, x: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ class Networks:
         return self.torch.nn.functional.elu_(x) if self.activation == "elu" else x.relu_()
 
     def actions(self, observation: Tensor) -> Tensor:
-        """Mean actions, for observations above a row of ones."""
+        """Return mean actions, for observations above a row of ones."""
         return self._alone(observation, 0)
 
     def values(self, observation: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Networks:
         return x
 
     def forward(self, observation: Tensor) -> None:
-        """Both networks for a minibatch; what they give is in ``given``."""
+        """Evaluate both networks for a minibatch; what they give is in ``given``."""
         torch = self.torch
         torch.mm(self.parts[0], observation, out=self.given_by[0])
         self._activate(self.given_by[0])
@@ -114,7 +114,7 @@ class Networks:
                 self._activate(out)
 
     def backward(self, observation: Tensor, slope: Tensor, gradient: Tensor) -> None:
-        """The gradient of a loss into a vector like ``theta``, from its slope by ``given``."""
+        """Write the gradient of a loss into a vector like ``theta``, from its derivative by ``given``."""
         torch, parts = self.torch, self._views(gradient)
         theirs, ours = self._later(parts), self._later(self.parts)
         for k in range(len(ours) - 1, -1, -1):
@@ -134,7 +134,7 @@ class Networks:
             parts[0][: self.hidden, : self.privileged] = 0.0
 
     def _back(self, slope: Tensor, given: Tensor) -> Tensor:
-        """A slope before an activation, from that after it and what it gave."""
+        """Return the derivative before an activation, from that after it and what it gave."""
         aten = self.torch.ops.aten
         if self.activation == "tanh":
             return aten.tanh_backward(slope, given)
@@ -143,7 +143,7 @@ class Networks:
         return aten.threshold_backward(slope, given, 0.0)
 
     def actor(self) -> Weights:
-        """The actor's layers as NumPy arrays."""
+        """Return the actor's layers as NumPy arrays."""
         first = self.parts[0][: self.hidden].cpu().numpy()
         layers = [(first[:, self.privileged : -1].T.copy(), first[:, -1].copy())]
         for W, b, _, _ in self._later(self.parts):
@@ -156,7 +156,7 @@ FORGET = 50.0  # rollouts that the running means of observations look back on
 
 
 def pytorch() -> ModuleType:
-    """PyTorch, or one sentence that says what is missing."""
+    """Return PyTorch; a missing one is refused with what to install."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else products may be added up in another order
     try:
         import torch
@@ -166,7 +166,7 @@ def pytorch() -> ModuleType:
 
 
 def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> tuple[Scalar, ...]:
-    """Slopes of both losses by what the networks gave for one row, by the log of the noise; and the divergence.
+    """Return the derivatives of both losses by one row of what the networks gave, and the divergence.
 
     given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
     and when the row was made.
@@ -178,7 +178,7 @@ def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> t
 
 
 def derivatives_source(clip: float, acts: int) -> str:
-    """The CUDA source of ``row_derivatives``: the noise is one for all rows."""
+    """Return the CUDA source of ``row_derivatives``: the noise is one for all rows."""
     a = np.zeros(acts)
     examples = ((a, 0.0), (a, 0.0, a, 0.0, 0.0), (a, a))
     program = compiling.program(partial(row_derivatives, clip), None, *examples)
@@ -247,7 +247,7 @@ class CudaPPO:
 
     # -- rollout -----------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
-        """First episodes, of any age: ones that all began together would end together."""
+        """Begin episodes of any age: ones that all began together would end together."""
         source, torch, n = self.lanes.source, self.torch, self.lanes.n
         with self._stream():
             self.lanes.begin(self._cupy(self._uniform(source.draws, n)))
@@ -294,7 +294,7 @@ class CudaPPO:
         out.mul_(self.inverse)
 
     def _advantages(self) -> None:
-        """Generalised advantage estimates (Schulman et al. 2016)."""
+        """Compute generalised advantage estimates (Schulman et al. 2016)."""
         torch, s, T, n = self.torch, self.settings, self.settings.steps, self.lanes.n
         observation, _, _, _, merit, target = self.rows.split(self.sizes)
         value = self.networks.values(observation.reshape(len(observation), -1)).reshape(T, n)
@@ -315,7 +315,7 @@ class CudaPPO:
         target[0] = advantage + value
 
     def _summarise(self) -> None:
-        """Mean reward, errors of the forward speed and the turn, falls per tick, score; all of the rollout."""
+        """Average over the rollout: reward, errors of forward speed and turn, falls per tick, score."""
         at = self.lanes.task.place("command")
         at = slice(self.privileged + at.start, self.privileged + at.stop)
         command, outcome = self.final[at].transpose(0, 1), self.outcome.nan_to_num(0.0, 0.0, 0.0)
@@ -325,7 +325,7 @@ class CudaPPO:
         self.summary.copy_(self.torch.stack(stacked))
 
     def _count_observations(self, rows: Tensor) -> None:
-        """Running mean and variance (Chan, Golub & LeVeque 1983) over the last rollouts."""
+        """Update the running mean and variance (Chan, Golub & LeVeque 1983) over the last rollouts."""
         new, mean, variance = float(rows.shape[1]), rows.mean(1, True), rows.var(1, unbiased=False, keepdim=True)
         total, away = self.count + new, mean - self.mean
         self.variance.copy_(
@@ -336,7 +336,7 @@ class CudaPPO:
         self.count.copy_(total.clamp(max=FORGET * new))
 
     def _shuffle(self) -> None:
-        """Rows in random order, one minibatch after the other."""
+        """Put rows in random order, one minibatch after the other."""
         rows = self.rows.reshape(len(self.rows), -1)
         order = self._uniform(rows.shape[1]).argsort()
         for k in range(self.batches):
@@ -345,7 +345,7 @@ class CudaPPO:
 
     # -- update ------------------------------------------------------------------------------------------------------
     def _epoch(self) -> None:
-        """One step of Adam for every minibatch."""
+        """Take one step of Adam for every minibatch."""
         s, nets, acts = self.settings, self.networks, self.acts
         grid = (-(-self.batch // BLOCK),)
         for k in range(self.batches):
@@ -363,14 +363,14 @@ class CudaPPO:
             self._adam()
 
     def _follow_divergence(self) -> None:
-        """The step size of the actor goes with how far an update went (Rudin et al. 2022)."""
+        """Adapt the step size of the actor to how far an update went (Rudin et al. 2022)."""
         torch, aim = self.torch, self.settings.divergence
         slower, faster = (self.rate / 1.5).clamp(min=1e-5), (self.rate * 1.5).clamp(max=1e-2)
         short = torch.where(self.apart < 0.5 * aim, faster, self.rate)
         self.rate.copy_(torch.where(self.apart > 2.0 * aim, slower, short))
 
     def _adam(self) -> None:
-        """Adam (Kingma & Ba 2015); gradients longer than 1 are shortened, the actor's and the critic's apart."""
+        """Take a step of Adam (Kingma & Ba 2015); the actor's and the critic's gradients are cut to a length of 1."""
         torch, gradient, size = self.torch, self.gradient, len(self.networks.theta)
         length = torch.sqrt(self.share @ (gradient * gradient))
         gradient = gradient * ((1.0 / (length + 1e-8)).clamp(max=1.0) @ self.share)
@@ -419,7 +419,7 @@ class CudaPPO:
         self.iteration += 1
 
     def curve_row(self) -> dict[str, float]:
-        """What the last rollout was like; waits until the GPU is done."""
+        """Return what the last rollout was like; waits until the GPU is done."""
         reward, forward, turn, falls, score, noise = self.summary.tolist()
         rate = self.lanes.task.drive.rate
         return {
@@ -434,7 +434,7 @@ class CudaPPO:
         }
 
     def numbers(self) -> dict[str, Tensor]:
-        """All that a training is made of but its random numbers: for checkpoints."""
+        """Return all that a training is made of but its random numbers: for checkpoints."""
         return {
             "columns": self.columns,
             "theta": self.networks.theta,

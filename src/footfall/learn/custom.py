@@ -158,7 +158,7 @@ class CustomTask(Task):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """As the task begins, then up or down until the lowest foot touches this ground."""
+        """Return where the task begins, moved up or down until the lowest foot touches this ground."""
         q = self.inner.initial_pose(q, ranges, joints, chance, parameters, level)
         feet, robot = foot_positions(self.robot, q), self.robot
         over = [self._ground.distance(feet[k]) - foot.radius for k, foot in enumerate(robot.feet)]
@@ -205,7 +205,7 @@ class CustomTask(Task):
 
 
 def _tried(what: str, function: Callable[..., PyTree], *arguments: PyTree) -> PyTree:
-    """What a user's function gives for a robot that stands; one that raises does so here, not in a trace."""
+    """Return what a user's function gives for a robot that stands; one that raises does so here, not in a trace."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -213,7 +213,7 @@ def _tried(what: str, function: Callable[..., PyTree], *arguments: PyTree) -> Py
 
 
 def customised(task: Task, options: dict[str, Given]) -> Task:
-    """The task with the parts that an environment's options name, which are taken out of them."""
+    """Return the task with the parts that an environment's options name, which are taken out of them."""
     given: dict[str, Given] = {key: options.pop(key) for key in _PARTS if key in options}
     if callable(options.get("command")):
         given["commands_drawn"] = options.pop("command")

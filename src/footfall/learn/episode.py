@@ -177,7 +177,7 @@ def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n
 
 
 def empty_history(episodes: Episodes, latency: Scalar = 0.0) -> dict[str, PyTree]:
-    """What is kept of the past where an episode begins: ``frames`` that are still to be seen, their ``latency``
+    """Return what is kept of the past where an episode begins: ``frames`` that are still to be seen, their ``latency``
     [ticks], and ``seen``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
     size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
     past: dict[str, PyTree] = {}
@@ -217,7 +217,7 @@ def observe(
 
 
 def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
-    """What is seen with noise, from uniform draws; what is result, and what ends an episode, has none.
+    """Return an observation with noise, from uniform draws; what is evaluated, and what ends an episode, has none.
 
     Numbers without bounds, which a user's own observations may be, have none either.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_curve(path: str | Path) -> list[dict[str, float]]:
-    """The rows of a curve that ``footfall train`` wrote."""
+    """Return the rows of a curve that ``footfall train`` wrote."""
     try:
         with Path(path).open(newline="") as file:
             return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
@@ -33,7 +33,7 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 
 
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
-    """Reward, speed error, score (of walking: feet in time with the clock) and falls over the time of training."""
+    """Draw reward, speed error, score (of walking: feet in time with the clock) and falls over the time of training."""
     if not curve:
         raise InputError("a learning curve needs a row or more")
     panels = (
@@ -57,7 +57,7 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
 
 
 def stills_figure(rec: Recording, gait: Gait, after: float = 5.0, count: int = 8) -> Figure:
-    """A cycle of a gait from the robot's left side: left legs in colour, right legs grey, feet that stand filled."""
+    """Draw a cycle of a gait from the left side: left legs in colour, right legs grey, feet that stand filled."""
     first = gait.period * np.ceil(after / gait.period)
     times = first + gait.period * np.arange(count) / count
     if not len(rec) or times[-1] > rec.time[-1]:

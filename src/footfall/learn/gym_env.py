@@ -39,7 +39,7 @@ _KEPT = 200  # rows of the past that a picture's path is drawn from
 
 
 def checked_mode(mode: Given, modes: tuple[str, ...] = MODES) -> str | None:
-    """A render mode of Gymnasium's, or None."""
+    """Return a render mode of Gymnasium's, or None."""
     if mode is not None and mode not in modes:
         raise unknown("render_mode", mode, modes)
     return mode
@@ -124,14 +124,14 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
 
 
 def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    """(of observations, of actions)."""
+    """Return (of observations, of actions)."""
     most = task.bounds.astype(np.float32)
     one = np.ones(task.robot.nj, np.float32)
     return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
 
 
 def _info(result: TickResult) -> dict[str, ndarray]:
-    """The info of a tick, with a lane axis."""
+    """Return the info of a tick, with a lane axis."""
     terms = {f"reward_{key}": value for key, value in result.terms.items()}
     return {**terms, "velocity": result.velocity, "contact": result.contact, "score": result.score}
 
@@ -185,7 +185,7 @@ class WalkEnv(gymnasium.Env):
         return observation, float(done.result.reward[0]), bool(done.fallen[0]), late, info
 
     def _show(self, fresh: bool = False) -> None:
-        """The robot as it is now, for a picture or on the page."""
+        """Show the robot as it is now, in a picture or on the page."""
         robot, period = self.lanes.robot, 1.0 / self.lanes.task.drive.rate
         if self._shown is None:
             self._shown = Page(robot, period) if self.render_mode == "human" else Pictures(robot, period)
@@ -195,7 +195,7 @@ class WalkEnv(gymnasium.Env):
         self._shown.add(float(self.lanes.age[0]), state.q[0], state.v[0], state.forces[0, : robot.nf])
 
     def render(self) -> ndarray | None:
-        """A picture of the robot (height, width, 3), or None where a page shows it."""
+        """Return a picture of the robot (height, width, 3), or None where a page shows it."""
         if self.render_mode is None:
             raise InputError('there is nothing to render: make the environment with render_mode="rgb_array"')
         if not isinstance(self._shown, Pictures):
@@ -210,7 +210,7 @@ class WalkEnv(gymnasium.Env):
 
 
 def _only(array: ndarray) -> ndarray:
-    """The one lane's value, in memory of its own."""
+    """Return the one lane's value, in memory of its own."""
     return array[0].copy() if array.ndim > 1 else array[0]
 
 
@@ -305,7 +305,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         return observation, reward, terminated, truncated, infos
 
     def render(self) -> tuple[ndarray, ...]:
-        """A picture of every robot."""
+        """Return a picture of every robot."""
         if self.render_mode is None:
             raise InputError('there is nothing to render: make the environment with render_mode="rgb_array"')
         lanes, robot = self.lanes, self.lanes.robot
@@ -319,7 +319,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
 
 
 def _mask(mask: object, n: int) -> ndarray:
-    """The lanes that a mask names; all without one."""
+    """Return the lanes that a mask names; all without one."""
     if mask is None:
         return np.arange(n)
     if not isinstance(mask, np.ndarray) or mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
@@ -328,7 +328,7 @@ def _mask(mask: object, n: int) -> ndarray:
 
 
 def _add(infos: dict[str, PyTree], values: Mapping[str, ndarray], mask: ndarray) -> None:
-    """Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the value."""
+    """Add to Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the value."""
     for key, value in values.items():
         if mask.all():
             array = np.array(value)

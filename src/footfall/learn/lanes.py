@@ -125,7 +125,7 @@ class WalkLanes:
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def begin(self, which: Sequence[int] | ndarray) -> None:
-        """New episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
+        """Begin new episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
         lanes = np.asarray(which, dtype=int)
         self._promote(lanes)
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
@@ -144,7 +144,7 @@ class WalkLanes:
             kept[lanes] = new.past[key]
 
     def _promote(self, lanes: ndarray) -> None:
-        """Levels of the episodes to come, by what came of those that end."""
+        """Set the levels of the episodes to come, by what came of those that end."""
         if self.task.levels == 1:
             return
         done = lanes[self.age[lanes] > 0]
@@ -161,7 +161,7 @@ class WalkLanes:
         self.next_push += passed
 
     def _set_pushes(self) -> None:
-        """Pushes of the tick to come: an impulse is a force for one tick."""
+        """Set the pushes of the tick to come: an impulse is a force for one tick."""
         if self.randomisation.push[1] == 0.0:
             return
         self.batch.push[:] = 0.0
@@ -189,7 +189,7 @@ class WalkLanes:
         return LanesResult(result, result.fallen > 0.5, self.age >= self.limit)
 
     def _now(self, which: Which) -> tuple[PyTree, Command, dict[str, ndarray]]:
-        """Some lanes as they are: state, command, parameters."""
+        """Return some lanes as they are: state, command, parameters."""
         leaves, rebuild = tree.flatten(self.batch.state)
         command: Given = {key: values[which] for key, values in self.batch.command.items()}
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
@@ -230,7 +230,7 @@ class WalkLanes:
         return self.observation[lanes]
 
     def last_observation(self, frames: ndarray, which: ndarray) -> ndarray:
-        """What policies would see of the end of an episode, without noise; nothing is kept."""
+        """Return what policies would see of the end of an episode, without noise; nothing is kept."""
         if self._observe_last is None:
             return frames
         before = {key: kept[which] for key, kept in self.past.items()}
@@ -238,7 +238,7 @@ class WalkLanes:
         return np.asarray(seen)
 
     def episode(self, which: Which) -> dict[str, ndarray]:
-        """What was drawn for the episodes of some lanes."""
+        """Return what was drawn for the episodes of some lanes."""
         command = np.stack([self.batch.command[key][which] for key in COMMANDS], axis=-1)
         parameters = self.batch.parameters
         gains = self.batch.state.memory["gains"][which].astype(float)

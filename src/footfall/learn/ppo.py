@@ -33,7 +33,7 @@ Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
 
 
 def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
-    """Layers of given sizes with orthogonal columns of length √2, the last one's of length ``last``; no offsets."""
+    """Return layers with orthogonal columns of length √2, the last one's of length ``last``, without offsets."""
     layers: Weights = []
     for k, (a, b) in enumerate(pairwise(sizes)):
         Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))
@@ -44,7 +44,7 @@ def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtyp
 
 
 def activation_derivative(given: ndarray, activation: str) -> ndarray:
-    """The derivative of an activation, from what it gave."""
+    """Return the derivative of an activation, from what it gave."""
     if activation == "tanh":
         return 1.0 - given * given
     return np.minimum(given + 1.0, 1.0) if activation == "elu" else (given > 0.0).astype(given.dtype)
@@ -53,7 +53,7 @@ def activation_derivative(given: ndarray, activation: str) -> ndarray:
 def backward(
     weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
 ) -> list[ndarray]:
-    """Gradients by W and b of every layer, from what each layer gave and the slope of a loss by the last."""
+    """Return gradients by W and b of every layer, from what each gave and a loss's derivative by the last."""
     gradients: list[ndarray] = []
     ones = np.ones(len(slope), slope.dtype)  # a product adds rows up faster than a sum over the first axis
     for k in range(len(weights) - 1, -1, -1):
@@ -214,7 +214,7 @@ class PPO:
         }
 
     def _critic_obs(self, seen: ndarray, privileged: ndarray) -> ndarray:
-        """What the critic sees, of normalised observations and of what it alone is given."""
+        """Return what the critic sees, of normalised observations and of what it alone is given."""
         if not privileged.shape[1]:
             return seen
         return np.concatenate([self.more_normaliser(privileged), seen], axis=1)
@@ -223,7 +223,7 @@ class PPO:
         return layers_of(self.critic, critic_obs, self.settings.activation)[-1][:, 0]
 
     def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
-        """(what happened, mean reward)."""
+        """Return (what happened, mean reward)."""
         rows: list[tuple[ndarray, ...]] = []
         raw, more, critic_rows, earned = [], [], [], 0.0
         for _ in range(self.settings.steps):
@@ -301,20 +301,20 @@ class PPO:
 
 # -- the mathematics ---------------------------------------------------------------------------------------------------
 def log_likelihood(action: ndarray, center: ndarray, log_noise: ndarray) -> ndarray:
-    """log of the density of independent normal distributions, a row each."""
+    """Return the log of the density of independent normal distributions, a row each."""
     off = (action - center) * np.exp(-log_noise)
     return -0.5 * np.sum(off * off, axis=-1) - np.sum(log_noise) - 0.5 * len(log_noise) * np.float32(np.log(2 * np.pi))
 
 
 def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_noise: ndarray) -> Scalar:
-    """Kullback-Leibler divergence of normal distributions from others, a row each."""
+    """Return the Kullback-Leibler divergence of normal distributions from others, a row each."""
     variance, wider = np.exp(2.0 * log_noise), np.exp(2.0 * other_log_noise)
     apart = (center - other) ** 2
     return np.sum(other_log_noise - log_noise + (variance + apart) / (2.0 * wider) - 0.5, axis=-1)
 
 
 def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -> Float[ndarray, "steps robots"]:
-    """Generalised advantage estimates (Schulman et al. 2016); nothing is passed on over the end of an episode."""
+    """Return generalised advantage estimates (Schulman et al. 2016); nothing passes the end of an episode."""
     out, ahead, beyond = np.zeros_like(rollout.reward), np.zeros_like(last), last
     for k in range(len(out) - 1, -1, -1):
         goes_on = (~rollout.done[k]).astype(out.dtype)
@@ -327,7 +327,7 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
 def policy_derivatives(
     clip: float, center: ndarray, action: ndarray, before: Scalar, merit: Scalar, log_noise: ndarray
 ) -> tuple[Scalar, ndarray, ndarray]:
-    """Of one row, or of rows: (clipped objective, negated; its slopes by the mean action and the log of the noise)."""
+    """Return (the clipped objective, negated; its derivatives by mean action and log of the noise) of rows."""
     ratio = np.exp(log_likelihood(action, center, log_noise) - before)
     free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit
     pull = np.stack([np.where(free <= cut, -free, 0.0)], axis=-1)  # by the log-likelihood
@@ -345,7 +345,7 @@ def policy_loss(
     merit: ndarray,
     settings: Settings,
 ) -> tuple[float, list[ndarray], ndarray]:
-    """(clipped objective with an entropy bonus, negated; gradients of weights and noise; means of the actions)."""
+    """Return (clipped objective with entropy bonus, negated; gradients of weights, of noise; means of the actions)."""
     given = layers_of(actor, seen, settings.activation)
     center, count = given[-1], np.asarray(len(seen), given[-1].dtype)
     losses, by_center, by_noise = policy_derivatives(settings.clip, center, action, before, merit, log_noise)
@@ -357,7 +357,7 @@ def policy_loss(
 def value_loss(
     critic: Weights, seen: ndarray, target: ndarray, activation: str = "tanh"
 ) -> tuple[float, list[ndarray]]:
-    """(half the mean squared error, gradients)."""
+    """Return (half the mean squared error, gradients)."""
     given = layers_of(critic, seen, activation)
     off = given[-1] - target
     return 0.5 * float(np.mean(off * off)), backward(critic, given, off / np.asarray(len(off), off.dtype), activation)

@@ -95,7 +95,7 @@ def preflight(
 
 
 def task_of(file: str | Path) -> str:
-    """What a policy was learned for, as its file says; walking where it does not."""
+    """Return what a policy was learned for, as its file says; walking where it does not."""
     if Path(file).suffix == ".onnx":
         return onnx_file.read_onnx(file)[1].get("task", "walk")
     policy = Policy.load(file)
@@ -103,7 +103,7 @@ def task_of(file: str | Path) -> str:
 
 
 def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch], Policy | None]:
-    """An .npz, which is always ours."""
+    """Check an .npz, which is always ours."""
     policy = Policy.load(file, mapping)
     assert isinstance(policy, Policy)
     reference = _reference(policy.task, robot, policy.drive.history)
@@ -142,14 +142,14 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
 
 
 def _reference(task: str, robot: Robot, history: int) -> Interface:
-    """How a policy of a task is wired to a robot when footfall learns it, with as long a history as was asked for."""
+    """Return how a policy of a task is wired to a robot when footfall learns it, with a history of that length."""
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     return replace(TASKS[task].of(robot).drive, history=history).interface(robot)
 
 
 def _history(text: Mapping[str, str]) -> int:
-    """Of the drive that a policy of ours was learned with; 1 of any other."""
+    """Return the history of the drive that a policy of ours was learned with; 1 for any other."""
     try:
         return int(json.loads(text["drive"])["history"])
     except SPOILED:
@@ -161,7 +161,7 @@ def _plain(words: dict[str, Given], mapping: dict[str, Given]) -> dict[str, Give
 
 
 def _named(words: dict[str, Given], robot: Robot, mapping: dict[str, Given]) -> list[Mismatch]:
-    """Joints that are not there, of words that do not fit together."""
+    """Return the joints that the robot lacks, of lists that do not fit together."""
     names = renamed(words, mapping).get("joint_names", list(robot.joint_names))
     wrong = [name for name in names if name not in robot.joint_names]
     idle = [name for name in robot.joint_names if name not in names]

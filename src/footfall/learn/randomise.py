@@ -69,7 +69,7 @@ class Randomisation:
 
     @staticmethod
     def from_option(option: Given) -> Randomisation:
-        """True: as it is; False or None: none; a mapping: changed ranges, the rest as it is."""
+        """Return True: as it is; False or None: none; a mapping: changed ranges, the rest as it is."""
         if isinstance(option, Randomisation):
             return option
         if isinstance(option, Mapping):
@@ -79,7 +79,7 @@ class Randomisation:
         raise InputError(f"randomise must be True, False, or ranges by name, got {option!r}")
 
     def changed(self, ranges: Mapping[str, Given]) -> Randomisation:
-        """These ranges with some changed by name."""
+        """Return these ranges with some changed by name."""
         known = [f.name for f in fields(self)]
         for key in ranges:
             if key not in known:
@@ -93,12 +93,12 @@ class Randomisation:
 
     @staticmethod
     def full(robot: Robot) -> Randomisation:
-        """All that is drawn for rough ground, scaled by the robot."""
+        """Return all that is drawn for rough ground, scaled by the robot."""
         push, load = (0.0, 0.3 * robot.mass), (0.0, 0.1 * robot.mass)
         return Randomisation(push=push, strength=(0.85, 1.1), payload=load, delay=(0.0, 0.8), noise=1.0)
 
     def paths(self, robot: Robot) -> tuple[str, ...]:
-        """The parameters that differ between robots."""
+        """Return the parameters that differ between robots."""
         return ("ground.friction", f"{robot.trunk}.mass", *self.factors)
 
 
@@ -106,7 +106,7 @@ RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strengt
 
 
 def checked_range(value: Given, what: str) -> Range:
-    """Two finite numbers in order; one number is a range of nothing."""
+    """Return two finite numbers in order; one number is a range of nothing."""
     try:
         low, high = (value, value) if np.ndim(value) == 0 else value
         low, high = float(low), float(high)
@@ -118,5 +118,5 @@ def checked_range(value: Given, what: str) -> Range:
 
 
 def within(limits: Range, chance: Scalar) -> Scalar:
-    """A uniform draw in [0, 1) as one within limits."""
+    """Return a uniform draw in [0, 1) as one within limits."""
     return limits[0] + (limits[1] - limits[0]) * chance

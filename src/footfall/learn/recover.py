@@ -49,7 +49,7 @@ from footfall.learn.task import (
 )
 from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
-from footfall.sim.batch import counted
+from footfall.sim.batch import checked_count
 from footfall.sim.joints import JointModel, joint_forces
 from footfall.sim.motors import MotorModel
 from footfall.sim.simulation import Simulation
@@ -153,7 +153,7 @@ class RecoverTask(Task):
         return lambda policy: evaluate_recovery(policy, self.robot, robots=self.exam_robots, seed=EXAM_SEED).part
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Robots in any pose, that are to be up after 4 s."""
+        """Return an exam of robots in any pose, that are to be up after 4 s."""
         given = {**{f.name: getattr(self, f.name) for f in fields(self)}, "any_pose": 1.0}
 
         def part(runs: ExamRuns) -> float:
@@ -194,7 +194,7 @@ class RecoverTask(Task):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Turned some way or any, its lowest place just over the ground."""
+        """Return a pose turned some way or any, its lowest point just over the ground."""
         low, high = self.limits
         joints = low + (high - low) * joints
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
@@ -286,7 +286,7 @@ def evaluate_recovery(
     contact: ContactModel | None = None,
     **options: Any,
 ) -> Recovery:
-    """Robots that differ, from any pose, without noise: who is up after some seconds, and since when.
+    """Evaluate robots that differ, from any pose, without noise: who is up after some seconds, and since when.
 
     contact: a law that they may not have learned on.
     """
@@ -324,14 +324,14 @@ def assess_recovery(
     seed: int = ASSESS_SEED,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> float:
-    """The part of the robots that are up after some seconds, from any pose."""
+    """Return the fraction of the robots that are up after some seconds, from any pose."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
     if engine == "footfall":
-        return evaluate_recovery(policy, robot, robots=counted(robots), seconds=seconds, seed=seed).part
+        return evaluate_recovery(policy, robot, robots=checked_count(robots), seconds=seconds, seed=seed).part
     task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
     up = []
-    for k in range(counted(robots)):
+    for k in range(checked_count(robots)):
         if progress is not None:
             progress("in MuJoCo", k, robots)
         up.append(_gets_up(task, policy, seconds, np.random.default_rng(seed + k)))
@@ -339,7 +339,7 @@ def assess_recovery(
 
 
 def _gets_up(task: RecoverTask, policy: Policy, seconds: float, rng: np.random.Generator) -> bool:
-    """One robot in MuJoCo, with MuJoCo's own contact."""
+    """Return one robot in MuJoCo, with MuJoCo's own contact."""
     ranges, robot, trunk = Randomisation(), task.robot, f"{task.robot.trunk}.mass"
     heavier = robot.with_parameters({trunk: within(ranges.mass, rng.random()) * robot.parameter(trunk)})
     q, v = robot.state("stand")

@@ -111,7 +111,7 @@ class RoughTask(WalkTask):
         return lambda policy: float(courses.mastered(policy, EXAM_SEED).success.mean())
 
     def gpu_exam(self, robots: int) -> Exam:
-        """So many robots on each kind of course, that walk forward at 0.4 m/s."""
+        """Return an exam of robots on each kind of course, that walk forward at 0.4 m/s."""
         each, cells, forward, seconds = max(1, robots // LEVELS), len(KINDS) * LEVELS, 0.4, 10.0
         # what is earned does not count in an exam, and a task may know more terms
         given = GivenCourse(**{f.name: getattr(self, f.name) for f in fields(self) if f.name != "weights"})
@@ -155,12 +155,12 @@ class RoughTask(WalkTask):
 
     # -- the course --------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
-        """A robot keeps the kind of its first course, so that each kind gets harder at its own pace."""
+        """Keep the kind of a robot's first course, so that each kind gets harder at its own pace."""
         kind = np.floor(chance[0] * len(KINDS))
         return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
 
     def terrain(self, level: Scalar, chance: Float[ndarray, "2"]) -> dict[str, Scalar]:
-        """Mostly of the robot's level; now and then an easier one, which would be forgotten."""
+        """Return a course, mostly of the robot's level; now and then an easier one, which would be forgotten."""
         whole = np.floor(level)
         played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
         return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
@@ -172,7 +172,7 @@ class RoughTask(WalkTask):
         return level - whole + np.clip(whole + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
 
     def ground_height(self, x: Scalar, parameters: Parameters) -> Scalar:
-        """Of a robot's own course at a place [m]."""
+        """Return the height of a robot's own course at a point [m]."""
         return _course(parameters).height(x)
 
     def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
@@ -187,7 +187,7 @@ class RoughTask(WalkTask):
     def further_values(
         self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
     ) -> dict[str, Scalar]:
-        """Feet that stand where the ground drops beside them: next to a trench, or on the edge of a stair."""
+        """Return which feet stand where the ground drops beside them: next to a trench, on the edge of a stair."""
         feet, on_edge = foot_positions(self.robot, q), []
         for k, foot in enumerate(self.robot.feet):
             behind, ahead = (self.ground_height(feet[k, 0] + x, parameters) for x in (-_BESIDE, _BESIDE))
@@ -195,11 +195,11 @@ class RoughTask(WalkTask):
         return {"footing": sum(on_edge) / len(on_edge)}
 
     def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
-        """Heights of the course where the drive has its scan."""
+        """Return heights of the course where the drive has its scan."""
         return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
 
     def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: Places) -> Float[ndarray, "k"]:
-        """Heights of the course at places around the robot."""
+        """Return heights of the course at places around the robot."""
         return relative_heights(
             self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, places)])
         )
@@ -223,12 +223,12 @@ class GivenCourse(RoughTask):
 
 
 def long_strides(robot: Robot) -> Gait:
-    """A slower trot than that of level ground: a stride is longer than a trench of 15 cm at 0.4 m/s."""
+    """Return a slower trot than that of level ground: a stride is longer than a trench of 15 cm at 0.4 m/s."""
     return trot(period=0.5 * Size.of(robot).time, duty=0.55)
 
 
 def course_of(kind: Scalar, level: Scalar, phase: Scalar) -> dict[str, Scalar]:
-    """The parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many.
+    """Return the parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many.
 
     phase, from 0 to 63: which heights its bumps have, and how far off it begins.
     """
@@ -242,7 +242,7 @@ def course_of(kind: Scalar, level: Scalar, phase: Scalar) -> dict[str, Scalar]:
 
 
 def _course(parameters: Parameters) -> Course:
-    """The course of a robot; its numbers may be traced, and are not checked."""
+    """Return the course of a robot; its numbers may be traced, and are not checked."""
     course = object.__new__(Course)
     given = {path.partition(".")[2]: value for path, value in parameters.items() if path.startswith("ground.")}
     for key, value in {**vars(Course(deep=DEEP)), **given}.items():
@@ -257,7 +257,7 @@ class Mastery:
     success: Float[ndarray, "kinds levels"]
 
     def table(self) -> str:
-        """Percent, a row for each kind, levels from the first to the last."""
+        """Return percent, a row for each kind, levels from the first to the last."""
         head = "kind        " + "".join(f"{level + 1:>5}" for level in range(self.success.shape[1]))
         rows = [f"{kind:<12}" + "".join(f"{100 * x:5.0f}" for x in row) for kind, row in zip(KINDS, self.success)]
         return "\n".join([head, *rows])
@@ -287,7 +287,7 @@ class Courses:
         )
 
     def mastered(self, policy: Policy, seed: int) -> Mastery:
-        """Which part of them comes far enough, without noise of actions."""
+        """Return the fraction that comes far enough, without noise of actions."""
         lanes, n = self.lanes, self.lanes.n
         lanes.generators = [np.random.default_rng(seed + k) for k in range(n)]
         lanes.age[:] = 0
@@ -304,7 +304,7 @@ class Courses:
 
 
 def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **options: Any) -> Mastery:
-    """So many robots on every level of every kind, of unseen seeds; options as for ``Courses``."""
+    """Evaluate robots on every level of every kind, of unseen seeds; options as for ``Courses``."""
     policy.check_fits(robot)
     return Courses(RoughTask(robot=robot, drive=policy.drive), **options).mastered(policy, seed)
 
@@ -349,8 +349,11 @@ class BlindTask(RoughTask):
         return len(SCAN) + 3 + 3 * self.robot.nf + 1 + len(_COURSE) + 4
 
     def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"]:
-        """Heights of the ground around it; its velocity; of every foot the push of a riser, whether it is down and how
-        high it is; what other links bear; the course; and the trunk's mass, the delay and the gains."""
+        """Return heights of the ground around the robot, and what else the critic is given.
+
+        That is its velocity; of every foot the push of a riser, whether it is down and how high it is; what other links
+        bear; the course; and the mass of the trunk, the delay and the gains.
+        """
         robot, memory = self.robot, state.memory
         R, feet, weight = to_rotation(state.q[3:7]), state.forces[: robot.nf], robot.mass * STANDARD
         speed = np.stack([*heading_velocity(R, state.v)[:2], R[2] @ state.v[3:6]])

@@ -54,11 +54,11 @@ class RslRlWalk(VecEnv):
         self.walk.set_age(ages)
 
     def get_observations(self) -> TensorDict:
-        """The present observations."""
+        """Return the present observations."""
         return self._dressed(self.walk.observation)
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """(observations, rewards, done, extras) after a tick; ``time_outs`` are the ends that were no falls."""
+        """Return (observations, rewards, done, extras) after a tick; ``time_outs`` are the ends that were no falls."""
         done = self.walk.step(actions)
         over = (done.terminated | done.truncated).long()
         extras = {"time_outs": done.truncated.float(), "log": {"/falls": done.terminated.float().mean()}}
@@ -68,7 +68,7 @@ class RslRlWalk(VecEnv):
         return TensorDict({"policy": observation}, batch_size=[self.num_envs], device=self.device)
 
     def export(self, runner: OnPolicyRunner, path: str | Path) -> None:
-        """A runner's policy as ONNX with footfall's metadata: ``Policy.load`` reads it, ``policy check`` checks it."""
+        """Write a runner's policy as ONNX with metadata: ``Policy.load`` reads it, ``policy check`` checks it."""
         file = Path(path)
         runner.export_policy_to_onnx(str(file.parent), file.name)
         add_metadata(file, self.walk.task.drive.interface(self.walk.task.robot))

@@ -33,7 +33,7 @@ class Sb3Walk(VecEnv):
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> ndarray:
-        """New episodes for all; seeds are those of ``seed``, once."""
+        """Begin new episodes for all; seeds are those of ``seed``, once."""
         first = self._seeds[0]
         seen, _ = self.env.reset(seed=first)
         self._reset_seeds()
@@ -43,7 +43,7 @@ class Sb3Walk(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[ndarray, ndarray, ndarray, list[dict[str, object]]]:
-        """(observations, rewards, done, infos); a done robot's info holds its last observation."""
+        """Return (observations, rewards, done, infos); a done robot's info holds its last observation."""
         seen, reward, fallen, late, infos = self.env.step(self._actions)
         infos_of: list[dict[str, object]] = [{} for _ in range(self.num_envs)]
         for k in np.flatnonzero(fallen | late):
@@ -51,7 +51,7 @@ class Sb3Walk(VecEnv):
         return seen, reward.astype(np.float32), fallen | late, infos_of
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def get_attr(self, attr_name: str, indices: int | Sequence[int] | None = None) -> list[object]:
         value = vars(self.env).get(attr_name) if attr_name != "render_mode" else None

@@ -54,20 +54,20 @@ class SkrlWalk(Wrapper):
         return self._spaces[1]
 
     def reset(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """The present observations: robots begin anew by themselves."""
+        """Return the present observations: robots begin anew by themselves."""
         return self.walk.observation, {}
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """(observation, reward, fallen, out of time, info), the middle ones as columns."""
+        """Return (observation, reward, fallen, out of time, info), the middle ones as columns."""
         done = self.walk.step(actions)
         column = [x.view(-1, 1) for x in (done.reward, done.terminated, done.truncated)]
         return done.observation, column[0], column[1], column[2], {"final_observation": done.final}
 
     def state(self) -> None:
-        """None: a critic sees what the policy sees."""
+        """Return None: a critic sees what the policy sees."""
 
     def render(self, *arguments: object, **options: Any) -> None:
-        """Nothing: train here, and draw the policy with ``WalkEnv(render_mode=...)``."""
+        """Do nothing: train here, and draw the policy with ``WalkEnv(render_mode=...)``."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""

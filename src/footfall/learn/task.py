@@ -68,7 +68,7 @@ class Size:
         return self.mass * self.speed
 
     def commands(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        """Ranges of forward, sideways [m/s] and turn [rad/s] of a robot of this size."""
+        """Return ranges of forward, sideways [m/s] and turn [rad/s] of a robot of this size."""
         factor = {"forward": self.speed, "sideways": self.speed, "turn": 1.0 / self.time}
         return {key: (factor[key] * low, factor[key] * high) for key, (low, high) in ranges.items()}
 
@@ -297,27 +297,29 @@ class Task(ABC):
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
-        """The level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        """Return the level with which an episode begins: what a task writes into its fraction stays with the robot."""
         return level
 
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
-        """The parameters of ``paths`` for an episode on a level of difficulty."""
+        """Return the parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
     def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
-        """The level of the next episode, after one in which a robot came so far of the way that was asked [m], and
-        ended with a score."""
+        """Return the level of the next episode.
+
+        The one before went ``travelled`` of the distance ``asked`` [m], and ended with a score.
+        """
         return level
 
     def observe(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """What a policy sees of a robot at one time."""
+        """Return what a policy sees of a robot at one time."""
         robot = self.robot
         sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
         heights = self.scan_heights(state.q, parameters)
         return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"], heights)
 
     def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
-        """Heights of the ground where the drive has its scan; level ground unless the task has another."""
+        """Return heights of the ground where the drive has its scan; level ground unless the task has another."""
         return relative_heights(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
 
     @property
@@ -333,7 +335,7 @@ class Task(ABC):
         return ()
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
-        """The command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        """Return the command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
         return Command(**drawn)
 
     @property
@@ -355,7 +357,7 @@ class Task(ABC):
         return ~known
 
     def place(self, part: str) -> slice:
-        """Where a part of the drive lies in an observation, as it is now."""
+        """Return where a part of the drive lies in an observation, as it is now."""
         at, before = self.drive.place(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
         return slice(before + at.start, before + at.stop)
 
@@ -365,22 +367,22 @@ class Task(ABC):
 
 
 def evaluate_tick(task: Task, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
-    """``task.result`` as a function to compile."""
+    """Call ``task.evaluate_tick``, as a function to compile."""
     return task.evaluate_tick(state, command, parameters)
 
 
 def privileged(task: Task, state: RunState, command: Command, parameters: Parameters) -> PyTree:
-    """``task.privileged`` as a function to compile."""
+    """Call ``task.privileged``, as a function to compile."""
     return task.privileged(state, command, parameters)
 
 
 def upright(q: Float[ndarray, "nq"]) -> Scalar:
-    """Cosine of the trunk's lean."""
+    """Return the cosine of the trunk's lean."""
     return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 
 
 def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dict[str, float]:
-    """The weights of a reward with some of them changed."""
+    """Return the weights of a reward with some of them changed."""
     for key, value in given.items():
         if key not in known:
             raise unknown("term of the reward", key, known)
@@ -394,13 +396,13 @@ def check_stands(robot: Robot, doing: str) -> None:
 
 
 def drive_of(robot: Robot, **changes: Any) -> Drive:
-    """A drive with gains that are known to carry the robot, or that scale with it."""
+    """Return a drive with gains that are known to carry the robot, or that scale with it."""
     gains = tuned.for_robot(robot, "trot")
     return Drive(kp=gains.kp, kd=gains.kd, **changes)
 
 
 def yielding(robot: Robot) -> Compliant:
-    """Contact for links that hit the ground fast in single precision: the robot's weight presses it in by 1 mm.
+    """Return contact for links that hit the ground fast in single precision: the weight presses it in by 1 mm.
 
     A link that lands at several metres a second is millimetres deep after a step. The default law is then millions of
     newtons strong, and what it does to the lightest link is lost to rounding: one robot in 20 000 ticks flew off.
@@ -417,13 +419,13 @@ def yielding(robot: Robot) -> Compliant:
 
 
 def weighted(values: Mapping[str, Scalar], weights: Mapping[str, float], rate: float) -> dict[str, Scalar]:
-    """The terms of a reward for a tick: each at worst ``WORST`` a second, that of a fall as it is."""
+    """Return the terms of a reward for a tick: each at worst ``WORST`` a second, that of a fall as it is."""
     terms = {key: np.maximum(weights[key] * value, -WORST) / rate for key, value in values.items() if key != "fall"}
     return {**terms, "fall": weights["fall"] / rate * values["fall"]}
 
 
 def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
-    """Forward and sideways speed [m/s] and turn rate [rad/s] in level axes that look where the trunk looks."""
+    """Return forward and sideways speed [m/s] and turn rate [rad/s], in level axes along the trunk's heading."""
     length = np.sqrt(R_WB[0, 0] * R_WB[0, 0] + R_WB[1, 0] * R_WB[1, 0] + 1e-12)
     c, s = R_WB[0, 0] / length, R_WB[1, 0] / length
     v_W, omega_W = R_WB @ v[3:6], R_WB @ v[:3]

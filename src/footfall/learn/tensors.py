@@ -59,7 +59,7 @@ class TensorWalk(Protocol):
 
 
 def torch_library() -> ModuleType:
-    """PyTorch, or one sentence on how to get it."""
+    """Return PyTorch; a missing one is refused with how to get it."""
     try:
         import torch
     except ImportError:
@@ -76,7 +76,7 @@ def tensor_walk(
     seed: int = 0,
     **options: Any,
 ) -> TensorWalk:
-    """Robots of the walking task on a device. Options: command, randomise, seconds, as for ``WalkVectorEnv``."""
+    """Make robots of the walking task on a device. Options: command, randomise, seconds, as for ``WalkVectorEnv``."""
     kind = str(device).split(":")[0]
     if kind not in DEVICES:
         raise InputError(f"the walking task runs on cpu or cuda, not on {device!r}")

@@ -66,7 +66,7 @@ class BestPolicy:
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def numbers(self) -> dict[str, ndarray]:
-        """The best as plain arrays."""
+        """Return the best as plain arrays."""
         if self.policy is None:
             return {}
         layers = {f"kept_{name}{k}": x for k, layer in enumerate(self.policy.weights) for name, x in zip("Wb", layer)}
@@ -113,15 +113,15 @@ class Training(ABC):
 
     @abstractmethod
     def iterate(self, count: int = 1) -> dict[str, float]:
-        """Some iterations; the row of the curve after the last."""
+        """Carry out some iterations, and return the row of the curve after the last."""
 
     @abstractmethod
     def policy(self) -> Policy:
-        """What was learned so far, without noise."""
+        """Return what was learned so far, without noise."""
 
     @abstractmethod
     def _numbers(self) -> dict[str, ndarray]:
-        """All arrays that the training goes on from."""
+        """Return all arrays that the training goes on from."""
 
     @abstractmethod
     def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
@@ -129,7 +129,7 @@ class Training(ABC):
 
     @abstractmethod
     def _words(self) -> dict[str, Json]:
-        """What else the training goes on from, as plain JSON: its random numbers."""
+        """Return what else the training goes on from, as plain JSON: its random numbers."""
 
     def _add_row(self, row: dict[str, float]) -> dict[str, float]:
         self.curve.append({key: float(row[key]) for key in COLUMNS})
@@ -144,7 +144,7 @@ class Training(ABC):
             writer.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
 
     def _identity(self) -> dict[str, Json]:
-        """What a checkpoint must have been made with."""
+        """Return what a checkpoint must have been made with."""
         settings = json.loads(json.dumps(asdict(self.settings)))
         return {
             "device": self.device,
@@ -193,7 +193,7 @@ class Training(ABC):
 
 
 def _other(key: str, theirs: Json, ours: Json) -> str:
-    """What differs, in words."""
+    """Return what differs, in words."""
     if key == "task":  # a digest, which says nothing to anybody
         return "another task, or one with other numbers"
     if isinstance(theirs, dict) and isinstance(ours, dict):
@@ -250,7 +250,7 @@ class CpuTraining(Training):
         return self._add_row({**row, "score": means[3], "seconds": self.seconds})
 
     def _seen(self, terminated: ndarray, infos: dict[str, PyTree]) -> tuple[float, ...]:
-        """Errors of the forward speed and the turn, falls, score: means over the robots of a tick."""
+        """Return errors of the forward speed and the turn, falls, score: means over the robots of a tick."""
         there = infos["_velocity"]
         command = np.stack([self.env.lanes.batch.command[key] for key in COMMANDS], axis=1)[there]
         off = np.abs(infos["velocity"][there] - command).mean(axis=0)
@@ -274,7 +274,7 @@ class CpuTraining(Training):
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _arrays(self) -> dict[str, ndarray]:
-        """Arrays that are changed in place, by name."""
+        """Return the arrays that are changed in place, by name."""
         ppo, lanes = self.ppo, self.env.lanes
         lists: dict[str, list[ndarray]] = {
             "actor": [x for layer in ppo.actor for x in layer],
@@ -306,7 +306,7 @@ class CpuTraining(Training):
         return {**self._arrays(), **means}
 
     def _normalisers(self) -> dict[str, Normaliser]:
-        """Running means by name; they see the same number of rows."""
+        """Return running means by name; they see the same number of rows."""
         critic_obs = {"critic_obs": self.ppo.more_normaliser} if self.ppo.privileged.size else {}
         return {"seen": self.ppo.normaliser, **critic_obs}
 
@@ -354,7 +354,7 @@ def _check_numbers(numbers: dict[str, ndarray], own: dict[str, ndarray]) -> None
 
 
 def _amount(value: Json) -> float:
-    """A finite number that is not negative; the caller says what was wrong."""
+    """Return a finite number that is not negative; the caller says what was wrong."""
     amount = float(value)
     if not 0.0 <= amount < _MOST_AMOUNT:
         raise ValueError
@@ -364,7 +364,7 @@ def _amount(value: Json) -> float:
 def make_training(
     task: Task, device: str, robots: int | None, seed: int, settings: Settings | None, randomise: Given = True
 ) -> Training:
-    """A training of a task on a device; as many robots as suit it unless given."""
+    """Return a training of a task on a device; as many robots as suit it unless given."""
     if device == "cpu":
         count = 1024 if robots is None else robots
         return CpuTraining(robots=count, seed=seed, settings=settings, task=task, randomise=randomise)
@@ -374,7 +374,7 @@ def make_training(
 
 
 def default_device() -> str:
-    """``cuda`` where PyTorch and CuPy find a GPU."""
+    """Return ``cuda`` where PyTorch and CuPy find a GPU, else ``cpu``."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None or find_spec("cupy") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
@@ -408,7 +408,7 @@ class Trained:
 
 
 def _task(name: str, robot: Robot, history: int | None, file: str | Path | None) -> Task:
-    """The task of a robot, with its own history unless another is given, and the motors of a file if there is one."""
+    """Return the task of a robot, with its own history unless given, and the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
     task = TASKS[name].of(robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)

@@ -48,7 +48,7 @@ from footfall.learn.task import (
 )
 from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
-from footfall.sim.batch import Batch, counted
+from footfall.sim.batch import Batch, checked_count
 from footfall.sim.joints import JointModel, joint_forces
 from footfall.sim.motors import MotorModel
 from footfall.sim.pushes import Push
@@ -162,7 +162,7 @@ class WalkTask(Task):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Standing with its lowest foot on the ground, its joints off by a little."""
+        """Return a stand with its lowest foot on the ground, its joints off by a little."""
         robot = self.robot
         q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
         lowest = least(self.foot_heights(q, parameters))
@@ -170,17 +170,17 @@ class WalkTask(Task):
 
     # -- of the ground, which is level here ------------------------------------------------------------------------
     def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
-        """Of the trunk's origin over the ground [m]."""
+        """Return the height of the trunk's origin over the ground [m]."""
         return q[2]
 
     def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
-        """Of the lowest points of the feet over the ground [m]."""
+        """Return the heights of the feet's lowest points over the ground [m]."""
         return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
 
     def further_values(
         self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
     ) -> dict[str, Scalar]:
-        """What else is worth something, by its name in ``default_weights``."""
+        """Return what else is worth something, by its name in ``default_weights``."""
         return {}
 
     def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
@@ -229,18 +229,18 @@ class WalkTask(Task):
 
 
 def _walking(fallen: Bool[ndarray, "n"], error: float) -> dict[str, Json]:
-    """What benches report of walking."""
+    """Return what benches report of walking."""
     share = float(fallen.mean())
     return {"fallen": share, "tracking_error": error, "ok": share <= MOST_FALLEN and error <= TRACKING}
 
 
 def clock_of(robot: Robot) -> Gait:
-    """The trot that a walking policy hears, in the time of the robot's legs."""
+    """Return the trot that a walking policy hears, in the time of the robot's legs."""
     return trot(period=0.4 * Size.of(robot).time, duty=0.55)
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
-    """Height of the lowest foot over flat ground [m]; below zero where it is in it."""
+    """Return the height of the lowest foot over flat ground [m]; below zero where it is in it."""
     return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
 
 
@@ -249,7 +249,7 @@ def least(heights: Float[ndarray, "4"]) -> Scalar:
 
 
 def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Scalar:
-    """Mean over the feet of the squared lack of height in a swing, in parts of its height, whose path is a sine's."""
+    """Return the mean over the feet of the squared lack of height in a swing, relative to a sine's height."""
     gait = task.drive.gait
     phase = clock_phase(gait, t)
     swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
@@ -270,12 +270,12 @@ class Evaluation:
     drawn: dict[str, ndarray]  # friction, mass, ... of each robot
 
     def within(self, speed: float, part: float = 0.15) -> float:
-        """The part of the robots that did not fall and walked at a speed [m/s] to within a part of it."""
+        """Return the fraction of robots that did not fall and walked at a speed [m/s], to within a fraction of it."""
         good = ~self.fallen & (np.abs(self.velocity[:, 0] - speed) <= part * abs(speed))
         return float(good.mean())
 
     def trots(self, slack: float = 0.1) -> Bool[ndarray, "n"]:
-        """Which robots trot: diagonal feet land together, the pairs half a cycle apart, to ``slack`` cycles."""
+        """Return which robots trot: diagonal feet land together, the pairs half a cycle apart, to ``slack`` cycles."""
         off = self.delays - np.array([0.0, 0.5, 0.5, 0.0])
         return np.asarray((np.abs(off - np.round(off)) <= slack).all(axis=1))
 
@@ -316,7 +316,7 @@ def evaluate(
 
 
 def _delays(down: Bool[ndarray, "ticks n 4"], cycle: float) -> Float[ndarray, "n 4"]:
-    """Mean phases of the touchdowns, less LF's; NaN of a foot that never lands."""
+    """Return mean phases of the touchdowns, less LF's; NaN of a foot that never lands."""
     landed = down[1:] & ~down[:-1]
     turns = np.exp(2j * np.pi * np.arange(1, len(down)) / cycle)
     phasor = np.einsum("t,tnf->nf", turns, landed.astype(complex))
@@ -382,7 +382,9 @@ def assess(
         raise unknown("simulator", engine, ENGINES)
     task = WalkTask.of(robot)
     ranges, commands = task.randomisation(randomise), task.command_ranges
-    drawn = [_draw(robot, ranges, commands, seconds, np.random.default_rng(seed + k)) for k in range(counted(robots))]
+    drawn = [
+        _draw(robot, ranges, commands, seconds, np.random.default_rng(seed + k)) for k in range(checked_count(robots))
+    ]
     run = _in_mujoco if engine == "mujoco" else _in_footfall
     velocity, fallen = run(policy, robot, drawn, seconds, progress or (lambda what, done, of: None))
     command = np.array([[getattr(one.command, key) for key in COMMANDS] for one in drawn])
@@ -408,7 +410,7 @@ def _draw(
 
 
 def _start(robot: Robot, policy: Policy | TravelledPolicy, one: _Drawn) -> tuple[ndarray, ndarray]:
-    """As the policy stands, joints a little off, the lowest foot on the ground."""
+    """Return the state in which the policy stands, joints a little off, the lowest foot on the ground."""
     q, v = robot.state(policy.posture(robot) + one.joints)
     q[2] -= float(lowest_foot(robot, q))
     return q, v
@@ -444,7 +446,7 @@ def _in_mujoco(
 
 
 def _low(robot: Robot) -> float:
-    """Height of the trunk under which it has fallen [m]."""
+    """Return the height of the trunk under which it has fallen [m]."""
     return 0.4 * robot.poses["stand"].height
 
 
@@ -481,13 +483,13 @@ def _in_footfall(
 
 
 def looked_at(q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "4"]:
-    """Velocity in the heading's axes, and how upright the trunk is (cosine of its lean)."""
+    """Return the velocity in the heading's axes, and the cosine of the trunk's lean."""
     R = to_rotation(q[3:7])
     return np.concatenate([heading_velocity(R, v), np.stack([R[2, 2]])])
 
 
 def _force(pushes: tuple[Push, ...], tick: int, period: float) -> tuple[float, float, float]:
-    """The push of a tick: an impulse is a force for one tick."""
+    """Return the push of a tick: an impulse is a force for one tick."""
     now = [push for push in pushes if int(push.start / period) == tick]
     scale = now[0].duration / period if now else 0.0
     return tuple(scale * x for x in now[0].force) if now else (0.0, 0.0, 0.0)  # type: ignore[return-value]

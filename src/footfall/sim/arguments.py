@@ -86,7 +86,7 @@ def owner_of(part: Scalar) -> str:
 
 
 def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
-    """What a user's method returns; one that takes other arguments is told which it is given."""
+    """Return what a user's method returns; one that takes other arguments is told which it is given."""
     try:
         return method(*arguments)
     except TypeError as error:
@@ -122,7 +122,7 @@ def _check_derivatives(contact: ForceLaw, dt: float) -> None:
 
 
 def _check_normal(contact: StickSlip, dt: float) -> None:
-    """Two numbers are wanted of a normal force of one's own, and none where nothing touches."""
+    """Check a user's normal force: two numbers, and zeros where nothing touches."""
     owner = f"normal of {type(contact).__name__}"
     if type(contact).normal is StickSlip.normal:
         raise InputError(f"{type(contact).__name__} must define normal(self, depth, dt)")

@@ -49,7 +49,7 @@ def check_options(options: Mapping[str, Given]) -> None:
 
 
 def constant_command(simulation: Simulation) -> Command:
-    """The command of all robots of a batch to begin with."""
+    """Return the command of all robots of a batch to begin with."""
     if not isinstance(simulation.command, Command):
         raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
     return simulation.command
@@ -86,7 +86,7 @@ class Batch(Summarised):
         **options: Any,
     ) -> None:
         free = (free,) if isinstance(free, str) else tuple(free)
-        self.n, self.free, self.dtype = counted(n), free, _checked_dtype(dtype)
+        self.n, self.free, self.dtype = checked_count(n), free, _checked_dtype(dtype)
         if threads is not None and threads < 1:
             raise InputError(f"a batch needs at least one thread, got {threads}")
         check_options(options)
@@ -100,7 +100,7 @@ class Batch(Summarised):
         inputs = Inputs(Command(), np.zeros(6))
         self.nominal = {path: np.asarray(model.parameter(path), float) for path in self.free}
         self._check_memory(inputs)
-        self._around = (
+        self._closures = (
             *check_world(model, self.simulation.state, inputs),
             *check_controller(model, self.simulation.state, inputs),
         )
@@ -113,8 +113,8 @@ class Batch(Summarised):
         self.state: RunState = repeated(self.first, self.n, self.dtype)
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
-        """Machine code, and which thread runs which robots."""
-        self._asked = threads, lanes
+        """Compile the tick, and decide which thread runs which robots."""
+        self._options = threads, lanes
         lanes = native_lanes(self.simulation.model, self.dtype) if lanes is None else lanes
         self.function = self._compiled(self.first, lanes=lanes)
         self._halt = self.function.halt = threading.Event()
@@ -122,8 +122,8 @@ class Batch(Summarised):
         blocks = math.ceil(self.n / lanes)
         count = max(1, min(threads or cores(), blocks))
         share = math.ceil(blocks / count) * lanes
-        self.parts = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
-        self._pool = ThreadPoolExecutor(len(self.parts)) if len(self.parts) > 1 else None
+        self.slices = [slice(a, min(a + share, self.n)) for a in range(0, self.n, share)]
+        self._pool = ThreadPoolExecutor(len(self.slices)) if len(self.slices) > 1 else None
 
     def _compiled(self, first: RunState, rows: Sequence[str] = (), lanes: int | None = None) -> Function:
         """Return a tick of all robots as machine code."""
@@ -144,14 +144,14 @@ class Batch(Summarised):
         return f"{self.n} x '{self.robot.name}'", [*rows, ("free", " ".join(self.free) or "nothing")]
 
     def __getstate__(self) -> dict[str, object]:
-        """For copies and other processes: machine code and threads stay here, and are made again there."""
-        made = ("function", "_halt", "_pool", "parts", "_recording_tick", "_around")
+        """Return the state for copies and other processes, where machine code and threads are made again."""
+        made = ("function", "_halt", "_pool", "slices", "_recording_tick", "_closures")
         return {key: value for key, value in self.__dict__.items() if key not in made}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.pop("_recording_tick", None)
-        self.__dict__ |= {"_around": (), **state}
-        self._prepare(*self._asked)
+        self.__dict__ |= {"_closures": (), **state}
+        self._prepare(*self._options)
 
     def _check_memory(self, inputs: Inputs) -> None:
         """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
@@ -194,14 +194,14 @@ class Batch(Summarised):
         _put(self.state.v, which, v, "v of the states")
 
     def reset(self, which: Which = slice(None)) -> None:
-        """Back to the start, memory included: all robots, or those of a mask or of indices."""
+        """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
         fresh, _ = tree.flatten(self.first)
         for array, start in zip(tree.flatten(self.state)[0], fresh):
             _put(array, which, start, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
-        """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
+        """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             if path not in self.parameters:
                 raise unknown("free parameter", path, self.parameters, "this batch has")
@@ -209,7 +209,7 @@ class Batch(Summarised):
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
     def set_command(self, which: Which = slice(None), **command: Any) -> None:
-        """What is asked of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
+        """Set what robots are commanded: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
         for key, value in command.items():
             if key not in self.command:
                 raise unknown("command", key, self.command, "a batch has")
@@ -257,15 +257,15 @@ class Batch(Summarised):
             raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
         if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
-        if any(around.changed() is not None for around in self._around):  # a global, a gain, an entry of a dict
-            self.__setstate__({**self.__getstate__(), "_around": tuple(type(a)(a.subject) for a in self._around)})
+        if any(closure.changed() is not None for closure in self._closures):  # a global, a gain, an entry of a dict
+            self.__setstate__({**self.__getstate__(), "_closures": tuple(type(a)(a.subject) for a in self._closures)})
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
-        work = [(part, int(ticks)) for part in self.parts]
+        work = [(part, int(ticks)) for part in self.slices]
         if self._pool is None:
             for piece in work:
-                self._part(piece)
+                self._run_slice(piece)
             return recorded
-        running = [self._pool.submit(self._part, piece) for piece in work]
+        running = [self._pool.submit(self._run_slice, piece) for piece in work]
         try:
             for future in running:
                 future.result()
@@ -277,20 +277,20 @@ class Batch(Summarised):
             self._halt.clear()
         return recorded
 
-    def _part(self, work: tuple[slice, int]) -> None:
-        """Chunk by chunk, so that packing works in the cache as well."""
-        part, ticks = work
+    def _run_slice(self, work: tuple[slice, int]) -> None:
+        """Advance some robots, chunk by chunk, so that packing works in the cache as well."""
+        robots, ticks = work
         mine, lanes = tree.flatten(self.state)[0], self.function.lanes
-        blocks = math.ceil((part.stop - part.start) / lanes)
+        blocks = math.ceil((robots.stop - robots.start) / lanes)
         size = math.ceil(blocks / math.ceil(blocks * lanes / _CHUNK)) * lanes  # chunks of one size, but for the last
-        for start in range(part.start, part.stop, size):
-            chunk = slice(start, min(start + size, part.stop))
+        for start in range(robots.start, robots.stop, size):
+            chunk = slice(start, min(start + size, robots.stop))
             after = self.function.advance(ticks, *self._arguments(chunk))
             for array, new in zip(mine, tree.flatten(after)[0]):
                 array[chunk] = new
 
     def _arguments(self, which: Which) -> list[PyTree]:
-        """State, inputs and free parameters of some robots."""
+        """Return state, inputs and free parameters of some robots."""
         leaves, rebuild = tree.flatten(self.state)
         command: Given = {key: values[which] for key, values in self.command.items()}
         arguments = [rebuild([x[which] for x in leaves]), Inputs(Command(**command), self.push[which])]
@@ -299,29 +299,32 @@ class Batch(Summarised):
         return arguments
 
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
-        """What chosen robots will do in the next ticks, kept row by row (robot, row, ...); the batch stays as it is."""
-        _, rows = self.function.roll(ticks, *self._arguments(self._places(which)), every=every)
+        """Return what chosen robots will do in the next ticks, kept row by row (robot, row, ...).
+
+        The batch stays as it is.
+        """
+        _, rows = self.function.roll(ticks, *self._arguments(self._indices(which)), every=every)
         return rows
 
-    def _places(self, which: Sequence[int]) -> ndarray:
-        places = np.asarray(which)
-        if places.ndim != 1 or not len(places) or places.dtype.kind not in "iu" or not (abs(places) < self.n).all():
+    def _indices(self, which: Sequence[int]) -> ndarray:
+        indices = np.asarray(which)
+        if indices.ndim != 1 or not len(indices) or indices.dtype.kind not in "iu" or not (abs(indices) < self.n).all():
             raise InputError(f"robots to record are whole numbers from 0 to {self.n - 1}, got {which!r}")
-        return places
+        return indices
 
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
-        places = self._places(which)
-        state, *rest = self._arguments(places)
-        state = dataclasses.replace(state, work=np.zeros((len(places), 5), self.dtype))
+        indices = self._indices(which)
+        state, *rest = self._arguments(indices)
+        state = dataclasses.replace(state, work=np.zeros((len(indices), 5), self.dtype))
         _, (rows, row) = self._recording_tick.roll(ticks, state, *rest, every=every)
         rows = dataclasses.replace(rows, motor=row["motor"], forces=row["forces"], memory=())
         meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
         meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
-        for place, (states, commands) in zip(places, unstack_tree((rows, row["command"]), len(places))):
-            own = {path: value[place].tolist() for path, value in self.parameters.items()}
+        for index, (states, commands) in zip(indices, unstack_tree((rows, row["command"]), len(indices))):
+            own = {path: value[index].tolist() for path, value in self.parameters.items()}
             columns = columns_of(states, commands, self.period, self.robot.nf)
-            found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
+            found.append(Recording(self._robot(int(index)), columns, meta={**meta, "place": int(index), **own}))
         return found
 
     @functools.cached_property
@@ -330,21 +333,21 @@ class Batch(Summarised):
         first = dataclasses.replace(self.first, work=np.zeros(5))
         return self._compiled(first, ("motor", "forces", "command"), self.function.lanes)
 
-    def _robot(self, place: int) -> Robot:
-        """One robot with its own parameters."""
+    def _robot(self, index: int) -> Robot:
+        """Return one robot with its own parameters."""
         names = set(self.robot.parameter_names())
-        own = {p: x[place] if x.ndim > 1 else float(x[place]) for p, x in self.parameters.items() if p in names}
+        own = {p: x[index] if x.ndim > 1 else float(x[index]) for p, x in self.parameters.items() if p in names}
         return self.robot.replace(own) if own else self.robot
 
     def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
-        """Which robots lean by more than so many degrees, or are no longer finite."""
+        """Return which robots lean by more than so many degrees, or are no longer finite."""
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))
 
 
-def counted(n: Given) -> int:
-    """A number of robots."""
+def checked_count(n: Given) -> int:
+    """Return the number of robots, checked."""
     if isinstance(n, bool) or not isinstance(n, int | float | np.integer | np.floating) or n != n // 1:
         raise InputError(f"the number of robots must be a whole number, got {n!r}")
     if n < 1:
@@ -360,7 +363,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def _least(path: str) -> float:
-    """The smallest value of a parameter that makes sense, as far as its name tells."""
+    """Return the smallest value of a parameter that makes sense, as far as its name tells."""
     name = path.rpartition(".")[2]
     if name == "mass":
         return float(np.finfo(float).tiny)
@@ -369,7 +372,7 @@ def _least(path: str) -> float:
 
 
 def _most(path: str) -> float:
-    """The largest value, as of a robot's own parts: more costs the others all their digits."""
+    """Return the largest value, as of a robot's own parts: beyond it the others lose all their digits."""
     name = path.rpartition(".")[2]
     of_parts = {
         "mass": MOST_MASS,
@@ -423,7 +426,7 @@ def _put(
 
 
 def _memory() -> int | None:
-    """Bytes of this machine's memory, where it says."""
+    """Return the bytes of this machine's memory, where it says."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

@@ -105,13 +105,13 @@ class Block:
 
     # -- states ------------------------------------------------------------------------------------------------------
     def state(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> ndarray:
-        """x for footfall's own (q, v)."""
+        """Return x for footfall's own (q, v)."""
         if self.coordinates == "euler" and self.robot.floating:
             return np.concatenate([to_euler_coordinates(self.robot, q, "zyx"), v])
         return np.concatenate([q, v])
 
     def configuration(self, x: Float[ndarray, "nx"]) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-        """(q, v) of x; a quaternion that has drifted in a solver's hands is brought back to unit length."""
+        """Return (q, v) of x; a quaternion that has drifted in a solver's hands is brought back to unit length."""
         robot, split = self.robot, len(x) - self.robot.nv
         if not robot.floating:
             return x[:split], x[split:]
@@ -122,7 +122,7 @@ class Block:
 
     # -- the equations -----------------------------------------------------------------------------------------------
     def f(self, x: Float[ndarray, "nx"], u: Float[ndarray, "nu"]) -> Float[ndarray, "nx"]:
-        """x' = f(x, u), eq. (43)."""
+        """Return x' = f(x, u), eq. (43)."""
         q, v = self.configuration(x)
         a, _ = self._accelerated(q, v, u)
         if not self.robot.floating:
@@ -135,7 +135,7 @@ class Block:
         return np.concatenate([*motion, a[:3], a[3:6] - cross(v[:3], v[3:6]), a[6:]])
 
     def g(self, x: Float[ndarray, "nx"], u: Float[ndarray, "nu"]) -> Float[ndarray, "ny"]:
-        """y = g(x, u): see ``output_names``."""
+        """Return y = g(x, u): see ``output_names``."""
         robot = self.robot
         q, v = self.configuration(x)
         a, acted = self._accelerated(q, v, u)
@@ -146,7 +146,7 @@ class Block:
         return np.concatenate([joint_positions(robot, q), joint_rates(robot, v), *inertial, feet])
 
     def contact_forces(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
-        """The contact law alone: force on every foot, world axes [N]."""
+        """Return the contact law alone: force on every foot, world axes [N]."""
         return self._accelerated(q, v, np.zeros(self.robot.nj))[1].forces
 
     def _accelerated(self, q: ndarray, v: ndarray, u: ndarray) -> tuple[Float[ndarray, "nv"], Acted]:
@@ -162,11 +162,11 @@ class Block:
 
     # -- named parameters, as of a world -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Scalar:
-        """``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
+        """Return ``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
         return self.world.parameter(path)
 
     def with_parameters(self, parameters: Mapping[str, Scalar]) -> Block:
-        """An unchecked copy with the named parameters set; values may be traced."""
+        """Return an unchecked copy with the named parameters set; values may be traced."""
         world, block = self.world.with_parameters(parameters), self
         for part in ("robot", "contact", "ground", "joints"):
             block = replaced(block, part, getattr(world, part))
@@ -179,7 +179,7 @@ class Block:
 
 
 def _angle_rates(angles: ndarray, omega: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """Rates of (yaw, pitch, roll) of a base that turns at omega in its own axes: eq. (41) mended, solved for them."""
+    """Return the rates of (yaw, pitch, roll) of a base that turns at omega in its own axes: eq. (41), corrected."""
     pitch, roll = angles[1], angles[2]
     yawing = (np.sin(roll) * omega[1] + np.cos(roll) * omega[2]) / np.cos(pitch)
     return np.stack([yawing, np.cos(roll) * omega[1] - np.sin(roll) * omega[2], omega[0] + np.sin(pitch) * yawing])

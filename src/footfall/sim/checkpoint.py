@@ -24,7 +24,7 @@ _MOST_TICKS = 2.0**52  # a clock beyond stands still: the next tick is the same 
 
 
 def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -> None:
-    """Written beside its place and renamed into it: a crash leaves the old checkpoint or the new one."""
+    """Write a checkpoint beside its path and rename it: a crash leaves the old one or the new one."""
     path = Path(path)
     leaves, _ = tree.flatten(state)
     arrays: dict[str, PyTree] = {"format": FORMAT, "identity": _identity(model)}
@@ -42,7 +42,7 @@ def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -
 
 
 def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) -> RunState:
-    """The state in a checkpoint; ``like`` gives its structure."""
+    """Return the state in a checkpoint; ``like`` gives its structure."""
     try:
         data = read_archive(path, _MOST_BYTES)
     except (OSError, ValueError) as error:
@@ -75,7 +75,7 @@ def _check_state(state: RunState, path: str | Path) -> None:
 
 
 def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState) -> str:
-    """What a file that is not of this model tells by its shapes: numbers of the memory follow those of the physics."""
+    """Return how a file of another model differs, by its shapes: the memory's follow those of the physics."""
     ours = [np.shape(leaf) for leaf in tree.flatten(like)[0]]
     stored = [data[f"leaf{k}"].shape for k in range(len(data)) if f"leaf{k}" in data]
     physics = len(ours) - len(tree.flatten((like.memory, like.objects))[0])
@@ -86,7 +86,10 @@ def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState
 
 
 def _identity(model: SimulationModel) -> str:
-    """The digest; with a user's own classes in the model, whose code no digest tells, that of each part or its name."""
+    """Return the digest.
+
+    With a user's own classes in the model, whose code no digest tells, that of each part or its name.
+    """
     digest = model.digest
     if digest is not None:
         return digest

@@ -43,7 +43,7 @@ class Schedule:
 
     @staticmethod
     def parse(text: str) -> Schedule:
-        """``"0: forward=0.3; 4: forward=0.3, turn=0.5"``: what an entry does not name is zero."""
+        """Read ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``: what an entry does not name is zero."""
         entries = []
         for part in (part for part in text.split(";") if part.strip()):
             match = _ENTRY.fullmatch(part)
@@ -56,7 +56,7 @@ class Schedule:
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Given]]) -> Schedule:
-        """From the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
+        """Make a schedule of the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
         entries = []
         for row in rows:
             if not isinstance(row, Mapping) or "time" not in row:
@@ -68,7 +68,7 @@ class Schedule:
         return Schedule(tuple(entries))
 
     def __str__(self) -> str:
-        """As ``parse`` reads it."""
+        """Return the text that ``parse`` reads."""
         return "; ".join(f"{time:g}: {', '.join(_pairs(command))}" for time, command in self.entries)
 
 
@@ -76,7 +76,7 @@ Commands = Command | Schedule | Callable[[float], Command]
 
 
 def command_of(values: Mapping[str, float]) -> Command:
-    """A command by its fields' names; a name that is none is refused."""
+    """Return a command by its fields' names; a name that is none is refused."""
     for key in values:
         if key not in KEYS:
             raise unknown("part of a command", key, KEYS)
@@ -95,7 +95,7 @@ def _scheduled_number(text: str, whole: str) -> float:
 
 
 def command_at(command: Commands, t: float) -> Command:
-    """What is commanded at a time [s], checked."""
+    """Return what is commanded at a time [s], checked."""
     if isinstance(command, Command) or not callable(command):
         check_command(command)
         return command
@@ -107,7 +107,7 @@ def command_at(command: Commands, t: float) -> Command:
 
 
 def ticks_to_command(command: Commands, tick: float, period: float, most: int) -> int:
-    """How many ticks from here on, at most ``most``, have the same command."""
+    """Return how many ticks from here on, at most ``most``, have the same command."""
     if isinstance(command, Command):
         return most
     now = command_at(command, tick * period)
@@ -118,7 +118,7 @@ def ticks_to_command(command: Commands, tick: float, period: float, most: int) -
 
 
 def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[Command, list[str]]:
-    """(what a controller makes of a command, a sentence for each part that it ignores or clips)."""
+    """Return (the command as a controller follows it, a sentence for each component that it ignores or clips)."""
     limits = controller.command_limits(robot)
     if limits is None:
         return command, []
@@ -136,15 +136,17 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
 
 
 def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
-    """One warning for each part of the commands that a controller ignores or clips; of a function of time, of the
-    most that it asks for at ``times`` [s]."""
+    """Warn of each component of the commands that a controller ignores or clips.
+
+    times: [s], at which a function of time is evaluated for the most that it commands.
+    """
     known = [c for _, c in command.entries] if isinstance(command, Schedule) else [_most(command, times)]
     for sentence in dict.fromkeys(s for each in known for s in unfollowed(controller, robot, each)[1]):
         warnings.warn(sentence, stacklevel=callers_level())
 
 
 def _most(command: Command | Callable[[float], Command], times: Sequence[float]) -> Command:
-    """The largest that is asked of each part, either way."""
+    """Return the largest of each component that is commanded, either way."""
     if isinstance(command, Command):
         return command_at(command, 0.0)
     asked = [command_at(command, t) for t in times]

@@ -42,7 +42,7 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false
 
 
 def cupy() -> ModuleType:
-    """CuPy with a working GPU, or one sentence that says what is missing."""
+    """Return CuPy with a working GPU; a missing one is refused with what to use instead."""
     try:
         import cupy
     except ImportError:
@@ -94,21 +94,21 @@ class TickSource:
         check_world(model, self.simulation.state, self.inputs)
         check_controller(model, self.simulation.state, self.inputs)
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
-        nests = [self.first, self.inputs, *([self.parameters] if free else [])]
-        self.layout = emit.first_is_state([number_count(nest) for nest in nests])
+        arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
+        self.layout = emit.first_is_state([number_count(each) for each in arguments])
         legs = threads == 4 and self.program.live_operations <= longest
         lanes = vectorised(reassociated(self.program), lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
         self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
 
-    def numbers(self, nest: PyTree) -> np.ndarray:
-        """A nest as one column of numbers."""
-        leaves, _ = tree.flatten(nest)
+    def numbers(self, arrays: PyTree) -> np.ndarray:
+        """Return a pytree as one column of numbers."""
+        leaves, _ = tree.flatten(arrays)
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
 
     def rows(self, name: str) -> slice:
-        """Where a part of the state (``q``, ``v``, ...) lies in its column."""
+        """Return where a part of the state (``q``, ``v``, ...) lies in its column."""
         at = 0
         for key, part in vars(self.first).items():
             size = number_count(part)
@@ -117,8 +117,8 @@ class TickSource:
             at += size
         raise InputError(f"the state of a batch has no part '{name}'")
 
-    def place(self, path: str) -> slice:
-        """Where a free parameter lies in the column of inputs and parameters."""
+    def columns(self, path: str) -> slice:
+        """Return where a free parameter lies in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
         numbered, at = {}, number_count(self.inputs)
@@ -175,9 +175,9 @@ class GpuBatch:
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
 
-    def _columns(self, nest: PyTree) -> DeviceArray:
+    def _columns(self, arrays: PyTree) -> DeviceArray:
         return self.cupy.ascontiguousarray(
-            self.cupy.repeat(self.cupy.asarray(self.source.numbers(nest))[:, None], self.n, axis=1)
+            self.cupy.repeat(self.cupy.asarray(self.source.numbers(arrays))[:, None], self.n, axis=1)
         )
 
     @property
@@ -190,25 +190,25 @@ class GpuBatch:
         return self.state[self.source.rows("v")].T
 
     def set_command(self, command: Command, which: Which = slice(None)) -> None:
-        """What is asked of robots: of all, or of those of a mask or of indices."""
+        """Set what robots are commanded: all, or those of a mask or of indices."""
         self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
 
     def set_push(self, push: Given, which: Which = slice(None)) -> None:
-        """A wrench (n, f) on the base at its origin, world axes, held until it is set again: one, or one per robot."""
+        """Set a wrench (n, f) on the base at its origin, world axes, until it is set again: one, or one per robot."""
         self._put(slice(number_count(Command()), number_count(self.source.inputs)), which, push)
 
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
-        """Free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
+        """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             value = value if np.ndim(value) else float(value)
-            self._put(self.source.place(path), which, value)
+            self._put(self.source.columns(path), which, value)
 
     def reset(self, which: Which = slice(None)) -> None:
-        """Back to the start, memory included: all robots, or those of a mask or of indices."""
+        """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
         self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
 
     def _put(self, rows: slice, which: Which, value: Given) -> None:
-        """Numbers, one set for all or one per robot, into the rows of the inputs."""
+        """Write numbers, one set for all or one per robot, into the rows of the inputs."""
         value = self.cupy.asarray(value, self.source.dtype)
         if not bool(self.cupy.isfinite(value).all()):
             raise InputError("the inputs of a batch must be finite")
@@ -221,6 +221,6 @@ class GpuBatch:
         self.backend.rollout(ticks, self.state, self.inputs)
 
 
-def number_count(nest: PyTree) -> int:
-    """How many numbers a pytree of arrays holds."""
-    return sum(int(np.size(x)) for x in tree.flatten(nest)[0])
+def number_count(arrays: PyTree) -> int:
+    """Return how many numbers a pytree of arrays holds."""
+    return sum(int(np.size(x)) for x in tree.flatten(arrays)[0])

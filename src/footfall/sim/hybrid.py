@@ -71,7 +71,7 @@ class HybridRun:
     gravity: Gravity = GRAVITY
 
     def energy(self) -> Float[ndarray, "t"]:
-        """Kinetic energy, height and springs [J]."""
+        """Return kinetic energy, height and springs [J]."""
         return np.array([energy(self.robot, q, v, self.gravity) for q, v in zip(self.q, self.v)])
 
 
@@ -89,12 +89,12 @@ class _InMode:
         return np.eye(self.robot.nv) if self.coordinates is None else self.coordinates.basis(q)
 
     def acting(self, t: Scalar, q: ndarray, v: ndarray) -> ndarray:
-        """Torques of motors, springs and damping at the joints."""
+        """Return torques of motors, springs and damping at the joints."""
         tau = spring_torques(self.robot, q) + damping_torques(self.robot, v)
         return tau if self.torques is None else tau + self.torques(t, self.robot, q, v)
 
     def rates(self, t: Scalar, q: ndarray, r: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-        """(dq/dt, dr/dt, forces at the feet)."""
+        """Return (dq/dt, dr/dt, forces at the feet)."""
         robot, v = self.robot, self.basis(q) @ r
         tau = self.acting(t, q, v)
         if self.coordinates is None:
@@ -105,7 +105,7 @@ class _InMode:
 
 
 def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tuple[ndarray, ...]:
-    """Runge and Kutta's step of fourth order; (q, r, v, forces, heights of the feet, their speeds) at its end.
+    """Take a Runge-Kutta step of fourth order; return (q, r, v, forces, heights of the feet, their speeds).
 
     A loop rather than four copies, with a fifth turn for the forces at the end: a fifth of the code.
     """
@@ -129,14 +129,14 @@ def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tup
 
 
 def _unit(robot: Robot, q: ndarray) -> ndarray:
-    """With a quaternion of unit length."""
+    """Return q with a quaternion of unit length."""
     if not robot.floating:
         return q
     return np.concatenate([q[:3], q[3:7] / np.sqrt(q[3:7] @ q[3:7]), q[7:]])
 
 
 def energy(robot: Robot, q: ndarray, v: ndarray, gravity: Gravity = GRAVITY) -> float:
-    """Kinetic energy, height and springs [J]."""
+    """Return kinetic energy, height and springs [J]."""
     stretched = sum(
         0.5 * body.joint.stiffness * (q[robot.nq - robot.nj + k] - body.joint.rest) ** 2
         for k, body in enumerate(robot.tree.bodies[1:])
@@ -245,7 +245,7 @@ class _Runner:
         self.step = self.steps[key]
 
     def advance(self, h: float) -> None:
-        """One step, or as much of it as there is up to a transition."""
+        """Advance by one step, or as much of it as there is up to a transition."""
         found = self.step(self.time, self.q, self.r, h)
         if not all(np.isfinite(part).all() for part in found):
             raise FootfallError(f"the hybrid run diverged at {self.time:.4f} s")
@@ -273,7 +273,7 @@ class _Runner:
 
     # -- which mode: of all ways in which the feet that touch may go on, the one that holds most -----------------------
     def _found(self, touching: ndarray, goes: Callable[[ndarray], bool], what: str) -> ndarray:
-        """Every foot that touches is held, slides or lifts; the others are up."""
+        """Choose the mode: every foot that touches is held, slides or lifts; the others are up."""
         ways = [(_HELD, _SLIDES, 0.0 * _HELD) if touches else (0.0 * _HELD,) for touches in touching]
         for mode in sorted((np.stack(way) for way in product(*ways)), key=lambda mode: -float(mode.sum())):
             if goes(mode):
@@ -284,7 +284,7 @@ class _Runner:
         return foot_velocities(self.robot, self.q, self.v)[:, 3:]
 
     def _takes_impact(self, mode: ndarray) -> bool:
-        """The ground pushes every foot in the mode, and none of the others goes into it."""
+        """Return whether the ground pushes every foot in the mode, and none of the others goes into it."""
         chosen = ModeCoordinates.at(self.robot, self.q, mode)
         after = chosen.basis(self.q) @ chosen.touchdown(self.q, self.v)
         pushed = chosen.impulses(self.q, after - self.v)[:, 2]
@@ -293,7 +293,7 @@ class _Runner:
         return bool(np.all(np.where(mode[:, 2] > 0, pushed > -_ROUNDING, over | (speeds > -_STILL))))
 
     def _carries(self, mode: ndarray, touching: ndarray, tau: ndarray) -> bool:
-        """The same of forces and accelerations; a foot that moves along the ground cannot be held."""
+        """Return whether forces and accelerations allow a mode; a foot that moves along the ground cannot be held."""
         moving = np.abs(self._foot_speeds()[:, :2]).max(axis=1, initial=0.0) > _MOVES
         if (moving & (mode[:, 0] > 0)).any():
             return False

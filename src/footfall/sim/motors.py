@@ -61,20 +61,20 @@ class MotorModel:
             object.__setattr__(self, key, value)
 
     def act(self, line: Sequence[Float[ndarray, "5 nj"]], rate: float) -> JointCommand:
-        """What the motors carry out, of this tick's command and those before it, newest first."""
+        """Return what the motors carry out, of this tick's command and those before it, newest first."""
         late = self.delay * rate + np.zeros(line[0].shape[1])
         mixed = sum(np.maximum(1.0 - np.abs(late - k), 0.0) * each for k, each in enumerate(line))
         return self.carried_out(JointCommand(**{key: mixed[k] for k, key in enumerate(_FIELDS)}))
 
     def carried_out(self, command: JointCommand) -> JointCommand:
-        """A command as it acts once it has arrived."""
+        """Return a command as it acts once it has arrived."""
         gain = self.gain
         return JointCommand(
             command.position + self.bias, command.velocity, gain * command.kp, gain * command.kd, gain * command.torque
         )
 
     def longest(self, rate: float) -> int:
-        """How many ticks before this one its command may have come from."""
+        """Return how many ticks before this one its command may have come from."""
         return int(np.ceil(float(np.max(self.delay)) * rate))
 
     def check_fits(self, robot: Robot) -> None:
@@ -86,12 +86,12 @@ class MotorModel:
                 )
 
     def of(self, controller: Controller) -> ThroughMotors:
-        """The controller as these motors carry it out."""
+        """Return the controller as these motors carry it out."""
         return ThroughMotors(controller, self)
 
     @staticmethod
     def read(path: str | Path) -> MotorModel:
-        """From the file that ``footfall identify motors`` writes."""
+        """Read motors from the file that ``footfall identify motors`` writes."""
         content = read_motors_file(path)
         try:
             table = content["motors"]
@@ -104,7 +104,7 @@ class MotorModel:
 
 
 def read_motors_file(path: str | Path) -> dict[str, Given]:
-    """All that ``footfall identify motors`` wrote into a file, its version checked."""
+    """Return all that ``footfall identify motors`` wrote into a file, its version checked."""
     content = read_json(path, "the motors", _NO_MOTORS.format(path))
     if not isinstance(content, dict) or "motors" not in content:
         raise InputError(_NO_MOTORS.format(path))
@@ -113,7 +113,7 @@ def read_motors_file(path: str | Path) -> dict[str, Given]:
 
 
 def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
-    """A command as the rows that ``MotorModel.act`` takes."""
+    """Return a command as the rows that ``MotorModel.act`` takes."""
     return np.stack([getattr(command, key) for key in _FIELDS])
 
 
@@ -154,7 +154,7 @@ COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)  # of a table of one row a joi
 
 
 def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
-    """(robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
+    """Return (robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
     content = read_motors_file(path)
     try:
         whose, joints, table = content["robot"], tuple(content["joints"]), np.array(content["table"], dtype=float)
@@ -168,19 +168,19 @@ def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, 
 
 
 def applied(robot: Robot, joints: tuple[str, ...], table: ndarray) -> tuple[Robot, MotorModel, JointModel]:
-    """A table of parameters as robot, motors and joint effects."""
+    """Return a table of parameters as robot, motors and joint effects."""
     own = {f"{name}.{key}": float(table[j, k]) for k, key in enumerate(OF_ROBOT) for j, name in enumerate(joints)}
     return robot.replace(own), motors_of(table), JointModel(static_ratio=table[:, len(OF_ROBOT)])
 
 
 def motors_of(table: ndarray) -> MotorModel:
-    """The motors of a table."""
+    """Return the motors of a table."""
     return MotorModel(*(table[:, COLUMNS.index(key)] for key in OF_MOTORS))
 
 
 # -- heat --------------------------------------------------------------------------------------------------------------
 def overheating(robot: Robot, mean_square: Float[ndarray, "nj"]) -> str | None:
-    """A sentence about the motors whose root-mean-square torque is more than they can give for ever, if there are."""
+    """Return a sentence about motors whose root-mean-square torque exceeds their continuous one, if there are any."""
     rms = dict(zip(robot.joint_names, np.sqrt(mean_square)))
     hot = [a for a in robot.actuators if rms[a.joint] > a.continuous_torque]
     if not hot:

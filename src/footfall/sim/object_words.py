@@ -27,12 +27,12 @@ _NOT_IN_WORDS = ("rotation",)  # nine numbers: yaw is said instead
 
 
 def parse_objects(text: str | None) -> list[FreeBody]:
-    """The free bodies that a text names, apart by ``;``."""
+    """Read the free bodies that a text names, apart by ``;``."""
     return [_made(part) for part in (text or "").split(";") if part.strip()]
 
 
 def in_words(tables: Scalar) -> str:
-    """Tables of a run file as such a text, which says the same; a text stays as it is."""
+    """Return the tables of a run file as such a text; a text stays as it is."""
     if isinstance(tables, str):
         return tables
     if not isinstance(tables, list) or not tables or not all(isinstance(table, Mapping) for table in tables):

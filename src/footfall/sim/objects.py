@@ -75,7 +75,7 @@ class ContactPair:
 def touches_of(
     objects: Sequence[FreeBody], spheres: Sequence[Sphere], solids: Sequence[Solid], ground: Ground, robot: str
 ) -> tuple[ContactPair, ...]:
-    """All that may meet: bodies the ground, the robot's spheres and solids, and each other."""
+    """Return all that may meet: bodies the ground, the robot's spheres and solids, and each other."""
     found, solid_bodies = [], {solid.body for solid in solids}
     for k, body in enumerate(objects):
         found += [
@@ -147,7 +147,7 @@ def _edges(half: Float[ndarray, "3"], count: int = 1, has_corners: bool = True) 
 def edge_sphere(
     edge: Edge, own: Solid, X_WA: Transform, other: Solid, X_WO: Transform
 ) -> tuple[Float[ndarray, "3"], float, float]:
-    """(centre in the axes of the edge's solid, radius, how far it is raised [m]) of the sphere by which it touches."""
+    """Return (center in the solid's axes, radius, how far it is raised [m]) of the sphere by which an edge touches."""
     radius = own.radius or rounding(own.half)
     half = own.half if own.radius else own.half - radius
     X_OA = X_WO.inverse() @ X_WA
@@ -160,7 +160,7 @@ def edge_sphere(
 
 
 def ground_solid(box: Box) -> tuple[Solid, Transform]:
-    """A box of the ground, and where it is."""
+    """Return a box of the ground, and where it is."""
     R = about_axis(np.array([0.0, 0.0, 1.0]), box.yaw)
     return Solid("", 0, 0.5 * box.size, 0.0, Transform.identity()), Transform(R, box.center)
 
@@ -183,7 +183,7 @@ class System:
     width: int = 0
 
     def split(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], PyTree]:
-        """(accelerations of the robot, of the free bodies in rows of six)."""
+        """Return (accelerations of the robot, of the free bodies in rows of six)."""
         return a[self.width :], a[: self.width].reshape(-1, 6) if self.width else ()
 
 
@@ -216,7 +216,7 @@ def object_state(world: World, objects: PyTree, name: str) -> ObjectState:
 
 
 def named_objects(objects: PyTree) -> tuple[FreeBody, ...]:
-    """A list of free bodies, every one with a name of its own."""
+    """Return a list of free bodies, every one with a name of its own."""
     if not isinstance(objects, (list, tuple)) or not all(isinstance(body, (FreeBox, FreeBall)) for body in objects):
         raise InputError(f"objects must be a list of FreeBox and FreeBall, got {' '.join(repr(objects).split())[:60]}")
     taken = [body.name for body in objects if body.name]
@@ -236,7 +236,7 @@ def named_objects(objects: PyTree) -> tuple[FreeBody, ...]:
 def objects_and_solids(
     robot: Robot, objects: PyTree, collisions: Given, contact: ContactModel, integrator: str
 ) -> tuple[tuple[FreeBody, ...], tuple[Solid, ...]]:
-    """Free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
+    """Return free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
     named = named_objects(objects)
     if not named:
         return (), ()
@@ -270,7 +270,7 @@ def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
 
 
 def place_sphere(at_q: PosedRobot, sphere: Sphere) -> Sphere:
-    """A sphere or wheel in the axes in which its body stands."""
+    """Return a sphere or wheel in the axes in which its body stands."""
     center = at_q.point(sphere.body, sphere.center)
     if sphere.axis is None:
         return replace(sphere, center=center)
@@ -280,7 +280,7 @@ def place_sphere(at_q: PosedRobot, sphere: Sphere) -> Sphere:
 def contact_candidates(
     world: World, at_q: PosedRobot, poses: list[Transform], spheres: Sequence[Sphere]
 ) -> list[ContactPoint]:
-    """Where the robot may touch the ground, and its links each other."""
+    """Return where the robot may touch the ground, and its links each other."""
     points = contact_points(at_q.robot, at_q.X, poses, spheres, world.ground)
     if not world.pairs:
         return points
@@ -299,7 +299,7 @@ def assemble_system(
     v: ndarray,
     loops: LoopConstraint | None,
 ) -> System:
-    """The equations of the robot with those of the free bodies around it; the robot's alone if there are none.
+    """Return the equations of the robot with those of the free bodies around it; the robot's alone if there are none.
 
     ``poses`` and ``spheres`` are the robot's, as they stand.
     """
@@ -333,7 +333,7 @@ def assemble_system(
 def contact_forces_world(
     world: World, axes: Sequence[Float[ndarray, "3 3"]], forces_B: Sequence[Float[ndarray, "3"]]
 ) -> Float[ndarray, "nc 3"]:
-    """Forces of all contacts in world axes with, at every sphere of the robot, those of the free bodies it touches."""
+    """Return the forces of all contacts in world axes; a sphere's with those of the free bodies that it touches."""
     if not forces_B:
         return np.zeros((0, 3))
     forces = [R @ f for R, f in zip(axes, forces_B)]
@@ -359,7 +359,7 @@ class _Scene:
         return 6 * len(self.X)
 
     def point(self, touch: ContactPair) -> ContactPoint:
-        """A contact in the axes of its owner, with the Jacobians of both."""
+        """Return a contact in the axes of its owner, with the Jacobians of both."""
         surface, robot = self._surface(touch), self.at_q.robot
         sphere, up = self._sphere(touch)
         if touch.owner == ROBOT:
@@ -382,7 +382,7 @@ class _Scene:
         return replace(point, distance=point.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
     def _sphere(self, touch: ContactPair) -> tuple[Sphere, Scalar]:
-        """(what touches, in the frame of its body; how far it is raised [m])."""
+        """Return (what touches, in the frame of its body; how far it is raised [m])."""
         if touch.edge is None:
             own = self.spheres if touch.owner == ROBOT else self.world.objects[touch.owner].spheres
             return own[touch.sphere], 0.0
@@ -400,7 +400,7 @@ class _Scene:
         return PlacedSolid(*self._solid(touch.other, touch.solid), self.world.ground)
 
     def _solid(self, of: int, k: int) -> tuple[Solid, Transform]:
-        """A solid of the robot, of the ground, or that of a free body, and where it is in the world."""
+        """Return a solid of the robot, of the ground, or that of a free body, and where it is in the world."""
         world = self.world
         if of == ROBOT:
             return world.solids[k], self.solid_pose(k)
@@ -410,16 +410,16 @@ class _Scene:
         return world.objects[of].solid, self.X[of]
 
     def solid_pose(self, k: int) -> Transform:
-        """Where a solid of the robot is in the world."""
+        """Return where a solid of the robot is in the world."""
         solid = self.world.solids[k]
         return self.at_q.X[0] @ self.poses[solid.body] @ self._in_body(solid)
 
     def _in_body(self, solid: Solid) -> Transform:
-        """Where a solid of the robot is in the axes in which its body stands."""
+        """Return where a solid of the robot is in the axes in which its body stands."""
         return Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
 
     def _velocity(self, touch: ContactPair, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
-        """(first column, Jacobian in its own axes, columns in use) of the other's point there."""
+        """Return (first column, Jacobian in its own axes, columns in use) of the other's point there."""
         if touch.other == ROBOT:
             robot, X_WB, body = self.at_q.robot, self.at_q.X[0], self.world.solids[touch.solid].body
             J = point_jacobian(robot, self.poses, body, X_WB.R.T @ (p_W - X_WB.p))
@@ -430,7 +430,7 @@ class _Scene:
         return 6 * touch.other, J, range(6)
 
     def _friction(self, touch: ContactPair, there: PyTree) -> Scalar:
-        """The lower of those of the free bodies that meet, or what is there."""
+        """Return the lower of those of the free bodies that meet, or what is there."""
         own = [
             body.friction
             for k in (touch.owner, touch.other)
@@ -440,7 +440,7 @@ class _Scene:
 
 
 def _shifted(point: ContactPoint, width: int) -> ContactPoint:
-    """A contact of the robot alone, behind the columns of free bodies."""
+    """Return a contact of the robot alone, behind the columns of free bodies."""
     J = np.concatenate([np.zeros((3, width)), point.J], axis=1)
     return replace(point, J=J, dofs=tuple(width + k for k in point.dofs))
 

@@ -80,7 +80,7 @@ def _link_of(place: Place, robot: Robot) -> str:
 
 
 def parse_pushes(text: str | None) -> tuple[Push, ...]:
-    """Pushes of a command line: ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several apart by ";"."""
+    """Read pushes such as ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several are apart by ";"."""
     pushes = []
     for entry in (entry for entry in (text or "").split(";") if entry.strip()):
         cells = [cell.strip() for cell in entry.split(",")]
@@ -95,12 +95,12 @@ def parse_pushes(text: str | None) -> tuple[Push, ...]:
 
 
 def places_of(pushes: Sequence[Push]) -> tuple[Place, ...]:
-    """Where pushes act besides the base's origin, each place once."""
+    """Return the points where pushes act besides the base's origin, each once."""
     return tuple(dict.fromkeys(push.place for push in pushes if push.place is not None))
 
 
 def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
-    """Points of the robot's bodies that are pushed, as the step wants them."""
+    """Return the points of the robot's bodies that are pushed, as a step takes them."""
     points = []
     for place in places:
         body, X_BF = frame_in_body(robot, _link_of(place, robot), place[1])
@@ -111,7 +111,7 @@ def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
 def mean_wrench(
     pushes: Sequence[Push], tick: float, period: float, places: Sequence[Place] = ()
 ) -> Float[ndarray, "wrenches"]:
-    """The pushes' mean over a tick: one that ends within it counts for the part of it that it lasts.
+    """Return the pushes' mean over a tick: one that ends within it counts for its share of the tick.
 
     Six numbers for the base's origin, then six for every one of ``places``.
     """
@@ -127,7 +127,7 @@ def mean_wrench(
 def generalised_push(
     robot: Robot, q: Float[ndarray, "nq"], pushes: Sequence[Push], tick: float, period: float
 ) -> Float[ndarray, "nv"]:
-    """What the pushes of a tick do to a robot at q, as generalised forces."""
+    """Return what the pushes of a tick do to a robot at q, as generalised forces."""
     places, base = places_of(pushes), robot.tree.bodies[0].name
     wrenches = mean_wrench(pushes, tick, period, places).reshape(-1, 6)
     total = np.zeros(robot.nv)
@@ -139,7 +139,7 @@ def generalised_push(
 def generalised_pushes(
     at_q: PosedRobot, places: Sequence[Sphere], push: Float[ndarray, "wrenches"]
 ) -> Float[ndarray, "nv"]:
-    """Wrenches in world axes at the base's origin and at ``places`` as generalised forces; a fixed base feels none."""
+    """Return wrenches in world axes, at the base's origin and at ``places``, as generalised forces."""
     robot, X = at_q.robot, at_q.X
     total = np.zeros(robot.nv)
     if robot.floating:
@@ -152,7 +152,7 @@ def generalised_pushes(
 
 
 def ticks_to_change(pushes: Sequence[Push], tick: float, period: float, most: int) -> int:
-    """How many ticks from here on, at most ``most``, feel the same mean wrench."""
+    """Return how many ticks from here on, at most ``most``, feel the same mean wrench."""
     count = most
     for push in pushes:
         for edge in (push.start / period - tick, (push.start + push.duration) / period - tick):

@@ -82,7 +82,7 @@ class Recorder:
         An event says why the run stopped.
         """
         self.time = time
-        self._listen(np.inf if stop is None else stop.time)
+        self._add_log(np.inf if stop is None else stop.time)
         if stop is not None:
             self._new_events.append(Event(stop.time, stop.kind, stop.message))
             self.events.append(self._new_events[-1])
@@ -110,26 +110,26 @@ class Recorder:
             self.writer.append(columns, self._new_events)
         self._new_events = []
 
-    def never_stood(self, stop: Stop) -> None:
+    def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
-        self.say(Event(stop.time, stop.kind, stop.message))
+        self.add_event(Event(stop.time, stop.kind, stop.message))
         self.meta["fell"] = True
         if self.writer is not None:
             self.writer.meta.update(self.meta)
             self.writer.append({}, self._new_events)
             self._new_events = []
 
-    def say(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Keep an event; it is written with the next rows."""
         self._new_events.append(event)
         self.events.append(event)
 
-    def _listen(self, until: float) -> None:
+    def _add_log(self, until: float) -> None:
         """New entries (time, words) of a controller's ``log`` become events; what is past a stop did not happen."""
         for k, (log, heard) in enumerate(self._logs):
             for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties it
                 if time <= until:
-                    self.say(Event(float(time), "controller", str(words)))
+                    self.add_event(Event(float(time), "controller", str(words)))
             self._logs[k] = (log, len(log))
 
     def _report_meetings(self, columns: dict[str, ndarray]) -> None:
@@ -140,13 +140,13 @@ class Recorder:
         near = columns["self_distance"] <= 0.0
         for row in np.flatnonzero(near & ~np.append(self._met, near[:-1])):
             met = f"{watch.words(columns['q'][row])} met"
-            self.say(Event(float(columns["time"][row]), "self_collision", met))
+            self.add_event(Event(float(columns["time"][row]), "self_collision", met))
         self._met = bool(near[-1])
 
     def _report_heat(self) -> None:
         """Say in an event which motor gave more than it can for ever."""
         if self.rows and (hot := overheating(self.robot, self._squares / self.rows)) is not None:
-            self.say(Event(self.time, "warning", hot))
+            self.add_event(Event(self.time, "warning", hot))
             if self.writer is not None:
                 self.writer.append({}, self._new_events)
 

@@ -27,7 +27,7 @@ Cost = Callable[..., PyTree]
 
 
 def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: int, cost: Cost) -> PyTree:
-    """The sum of ``cost(q, v, command)`` after each of so many ticks; the command is the controller's."""
+    """Return the sum of ``cost(q, v, command)`` after each of so many ticks; the command is the controller's."""
 
     def body(_: Scalar, carry: tuple[RunState, PyTree]) -> tuple[RunState, PyTree]:
         after, command = tick(model, carry[0], inputs)
@@ -58,11 +58,11 @@ class RolloutCost:
         return f"RolloutCost({self.ticks} ticks of {self.model.acting.name}, free {', '.join(self.free)})"
 
     def __call__(self, values: Mapping[str, Given] | None = None) -> float:
-        """The mean cost."""
+        """Return the mean cost."""
         return float(self._value(self.state, self.inputs, self._filled(values))) / self.ticks
 
     def gradient(self, values: Mapping[str, Given] | None = None) -> dict[str, PyTree]:
-        """Its derivative by every free parameter, shaped as the parameter is."""
+        """Return its derivative by every free parameter, shaped as the parameter is."""
         slopes = self._gradient(self.state, self.inputs, self._filled(values))
         return {path: slope / self.ticks for path, slope in slopes.items()}
 

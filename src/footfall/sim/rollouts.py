@@ -265,9 +265,9 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     kept = [ClosureState(methods) for _, methods in users]  # what it computes once and keeps is no hidden state
     second: list[ndarray] = []
     effect = effect_of(lambda: second.append(step()))
-    for (owner, _), around in zip(users, kept):
-        if (name := around.changed()) is not None:
-            around.restore()
+    for (owner, _), closure in zip(users, kept):
+        if (name := closure.changed()) is not None:
+            closure.restore()
             raise TraceMismatch(f"{owner} changes {name} in every step, which compiled code would not do")
     if effect or not np.array_equal(first, second[0], equal_nan=True):
         names = " or ".join(owner for owner, _ in users)

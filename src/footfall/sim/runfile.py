@@ -77,7 +77,7 @@ class Planned:
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
-    """The options in a run file; a key that is none is refused with the nearest that is."""
+    """Read the options in a run file; a key that is none is refused with the nearest that is."""
     file = Path(path)
     keys = parse_toml(read_toml_text(file, "the run file"), str(file))
     for key in keys:
@@ -108,18 +108,18 @@ def resolved_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Give
 
 
 def options_of(given: Mapping[str, Given]) -> RunOptions:
-    """Options from a run file or the command line: what is None is not given."""
+    """Return options from a run file or the command line: what is None is not given."""
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
 def load_options(options: RunOptions) -> dict[str, Given]:
-    """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
+    """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
-    """The simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+    """Return the simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
     if options.motors is not None:
@@ -161,7 +161,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
 
 
 def _schedule(options: RunOptions) -> Schedule:
-    """The commands in time, of which nothing else may speak."""
+    """Return the schedule of commands; nothing else may set one."""
     for key in ("speed", "sideways", "turn"):
         if getattr(options, key):
             raise InputError(f"a schedule says every speed itself: leave out {key}")
@@ -169,7 +169,7 @@ def _schedule(options: RunOptions) -> Schedule:
 
 
 def is_policy(controller: str) -> bool:
-    """Whether a controller is named by the file of a policy."""
+    """Return whether a controller is named by the file of a policy."""
     return Path(controller).suffix in SUFFIXES
 
 
@@ -278,7 +278,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]
 
 
 def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
-    """Joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    """Return joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
     reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Given]()
     if reflexes.speed_gait:
         trot = tuned.for_robot(robot, "trot")
@@ -297,7 +297,7 @@ def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
 
 
 def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
-    """The change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
+    """Return the change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
     assert options.then is not None
     name, _, when = options.then.partition(":")
     try:
@@ -321,7 +321,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
 
 
 def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Gait:
-    """Known-good constants where there are some, else ones that scale with the robot; a speed sets the stride."""
+    """Return known-good constants where there are some, else ones that scale with the robot; speed sets the stride."""
     name = options.gait or "trot"
     known = tuned.choices(robot, name)
     if options.constants is not None and options.constants not in known:
@@ -333,7 +333,7 @@ def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> 
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
-    """As given, as tuned for this gait or any of this robot's, as they scale, or in proportion to the weight."""
+    """Return gains: as given, as tuned for this gait or another, as they scale, or in proportion to the weight."""
     kp, kd = stand_gains(robot)
     gait = options.gait or "trot"
     for name in (gait, "trot", "walk"):
@@ -350,7 +350,7 @@ def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
 
 
 def fitting_rate(dt: float) -> float:
-    """The rate next to 1 kHz whose period is a whole number of steps [Hz]."""
+    """Return the rate next to 1 kHz whose period is a whole number of steps [Hz]."""
     return 1.0 / (max(1, round(1.0 / (_RATE * dt))) * dt)
 
 

@@ -85,7 +85,7 @@ class Running:
             return
         self.recorder.wall_seconds += seconds
         if pressed is not None:
-            self.recorder.say(pressed)
+            self.recorder.add_event(pressed)
         shown = self._recorded(batch.select(slice(kept)), len(batch) > batch.count // self.every)
         self.recorder.add(shown, simulation.stopped, simulation.time)
 
@@ -94,7 +94,7 @@ class Running:
         assert self.recorder is not None
         simulation = self.simulation
         if simulation.stopped is None and (lying := simulation.lying) is not None:
-            self.recorder.never_stood(Stop(simulation.time, "fell", lying))
+            self.recorder.add_never_stood(Stop(simulation.time, "fell", lying))
         return self.recorder.finish()
 
     def interrupted(self, error: BaseException) -> None:

@@ -49,7 +49,7 @@ class SelfCollision:
 
     @staticmethod
     def of(robot: Robot, shapes: tuple[Capsule, ...] | None = None) -> SelfCollision:
-        """All pairs that are no neighbours and do not overlap in the stand; by default of ``capsules_of``."""
+        """Return all pairs that are no neighbours and do not overlap in the stand; by default of ``capsules_of``."""
         shapes = capsules_of(robot) if shapes is None else tuple(shapes)
         parent = robot.tree.parent
         apart = [
@@ -63,7 +63,7 @@ class SelfCollision:
         return replace(watch, pairs=tuple(pair for pair, wanted in zip(apart, free) if wanted))
 
     def distances(self, q: Float[ndarray, "nq"]) -> Float[ndarray, "pairs"]:
-        """Of the surfaces of every pair [m]."""
+        """Return the distance of the surfaces of every pair [m]."""
         poses = poses_in_base(self.robot, joint_transforms(self.robot, q))
         ends = [(poses[s.body].point(s.a), poses[s.body].point(s.b)) for s in self.shapes]
         found = [
@@ -96,24 +96,24 @@ class Watcher:
         self.compiled = compiling.compile(pair_distances, watch, q, target="batch")
 
     def nearest(self, q: Float[ndarray, "rows nq"]) -> tuple[Float[ndarray, "rows"], ndarray]:
-        """(least distance [m], which pair has it) in every row."""
+        """Return (least distance [m], which pair has it) in every row."""
         found: ndarray = np.asarray(self.compiled(q))
         pair = np.argmin(found, axis=1)
         return found[np.arange(len(q)), pair], pair
 
     def first(self, q: Float[ndarray, "rows nq"]) -> int | None:
-        """The first row in which two links overlap."""
+        """Return the first row in which two links overlap."""
         met = np.flatnonzero(self.nearest(q)[0] <= 0.0) if len(q) else np.zeros(0, dtype=int)
         return int(met[0]) if len(met) else None
 
     def words(self, q: Float[ndarray, "nq"]) -> str:
-        """Which two are nearest."""
+        """Return which two are nearest."""
         i, j = self.watch.pairs[int(self.nearest(q[None])[1][0])]
         return f"'{self.watch.shapes[i].name}' and '{self.watch.shapes[j].name}'"
 
 
 def watcher(robot: Robot, mode: str | None) -> Watcher | None:
-    """What watches a robot in a simulation with ``self_collision=mode``."""
+    """Return what watches a robot in a simulation with ``self_collision=mode``."""
     if mode is not None and mode not in MODES:
         raise unknown("self_collision", str(mode), MODES)
     if mode in (None, "force"):
@@ -122,12 +122,12 @@ def watcher(robot: Robot, mode: str | None) -> Watcher | None:
 
 
 def pair_distances(watch: SelfCollision, q: Float[ndarray, "nq"]) -> Float[ndarray, "pairs"]:
-    """``watch.distances(q)`` as a function to compile."""
+    """Call ``watch.distances``, as a function to compile."""
     return watch.distances(q)
 
 
 def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pair, ...]:
-    """The pairs that push each other apart with ``self_collision="force"``: last links of legs with each other and with
+    """Return the pairs that ``self_collision="force"`` pushes apart: last links of legs with each other and with
     the trunk. Legs that meet do so with these; all pairs that are watched would be ten times as many."""
     if mode != "force":
         return ()
@@ -147,7 +147,7 @@ def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pai
 
 
 def capsules_of(robot: Robot) -> tuple[Capsule, ...]:
-    """The shapes of every link, and a sphere for every foot: see the head of this file."""
+    """Return the shapes of every link, and a sphere for every foot: see the head of this file."""
     shapes: list[Capsule] = []
     for link in robot.links:
         body, X_BL = robot.tree.frames[link.name]
@@ -162,7 +162,7 @@ def capsules_of(robot: Robot) -> tuple[Capsule, ...]:
 
 
 def _in_box(box: Float[ndarray, "3"]) -> list[tuple[ndarray, ndarray, float]]:
-    """(ends, radius) of capsules side by side that fill a box about its centre, along its longest side."""
+    """Return (ends, radius) of capsules side by side that fill a box about its centre, along its longest side."""
     short, middle, long = np.argsort(box, kind="stable")
     radius = 0.5 * float(box[short])
     count = min(_MOST, int(np.ceil(box[middle] / box[short] - 1e-9)))
@@ -174,7 +174,7 @@ def _in_box(box: Float[ndarray, "3"]) -> list[tuple[ndarray, ndarray, float]]:
 
 
 def _along(robot: Robot, body: int, name: str) -> list[Capsule]:
-    """From a body's joint to the joints and feet that it carries."""
+    """Return capsules from a body's joint to the joints and feet that it carries."""
     tree = robot.tree
     ends = [child.X_PJ.p for child in tree.bodies[1:] if child.parent == body] if body else []
     radius = min((foot.radius for foot in robot.feet), default=_THIN) or _THIN

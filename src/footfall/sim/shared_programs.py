@@ -37,7 +37,7 @@ _EQUAL = 1e-9  # relative: rounding, with what a step of stiff contact makes of 
 
 # -- numbers by name ---------------------------------------------------------------------------------------------------
 def parameter_diff(model: SimulationModel, other: SimulationModel) -> Iterator[str]:
-    """The names of numbers that both have and that are not the same in both."""
+    """Return the names of numbers that both have and that are not the same in both."""
     robots = model.world.robot is not other.world.robot
     there = set(_numbers(other, robots))
     for path in _numbers(model, robots):
@@ -48,7 +48,9 @@ def parameter_diff(model: SimulationModel, other: SimulationModel) -> Iterator[s
 
 
 def structure_digest(model: SimulationModel, first: SimulationModel, free: Sequence[str]) -> str | None:
-    """A digest of all constants but the free ones, which are those of the first; None if a part is a user's own class.
+    """Return a digest of all constants but the free ones, which are those of the first.
+
+    None if a part is a user's own class.
 
     The robot's poses count: controllers stand in them.
     """
@@ -63,12 +65,12 @@ def structure_digest(model: SimulationModel, first: SimulationModel, free: Seque
 
 @functools.lru_cache(maxsize=8)
 def _robot_digest(robot: Robot) -> str:
-    """It has most of the numbers, and one serves many simulations."""
+    """Return the digest of a robot with its poses, kept since one robot serves many simulations."""
     return str(digest_of((robot.digest, dict(robot.poses))))
 
 
 def _numbers(model: SimulationModel, of_robot: bool) -> Iterator[str]:
-    """The names of all numbers and arrays of numbers within the constants of a tick, with those of the robot or not."""
+    """Yield the names of all numbers within the constants of a tick, with those of the robot or not."""
     world = model.world
     if of_robot:
         yield from world.robot.parameter_names()
@@ -106,7 +108,7 @@ def same_result(backend: Backend, simulation: Simulation) -> bool:
 
 
 def accepts_parameters(first: Simulation, other: Simulation, free: Sequence[str]) -> bool:
-    """Whether the first with the free numbers of another ticks as that does: a part may keep what it made of its own.
+    """Return whether the first with another's free numbers ticks as that does, and keeps nothing of its own.
 
     In plain NumPy, before anything is compiled.
     """
@@ -120,7 +122,7 @@ def accepts_parameters(first: Simulation, other: Simulation, free: Sequence[str]
 
 
 def _equal(here: RunState, there: RunState) -> bool:
-    """To rounding."""
+    """Return whether two states are equal to rounding."""
     for name in ("q", "v", "motor", "forces"):
         a, b = np.asarray(getattr(here, name)), np.asarray(getattr(there, name))
         if not np.allclose(a, b, rtol=_EQUAL, atol=_EQUAL * max(1.0, float(np.abs(b).max(initial=0.0)))):
@@ -137,7 +139,7 @@ def _both(backend: Backend, model: SimulationModel, state: RunState, inputs: Inp
 
 
 def _moved(simulation: Simulation, random: np.random.Generator) -> RunState:
-    """The start, feet a little deeper, and moving."""
+    """Return the start, feet a little deeper, and moving."""
     robot, state = simulation.robot, simulation.state
     q, v = state.q.copy(), 0.2 * random.normal(size=robot.nv)
     q[robot.nq - robot.nj :] += 0.01 * random.normal(size=robot.nj)
@@ -174,7 +176,7 @@ def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[fl
 
 
 def _checked(simulations: Given) -> list[Simulation]:
-    """Simulations, each of them once: one that ran in two lanes would be in two states."""
+    """Return the simulations, each of them once: one that ran in two lanes would be in two states."""
     found = list(simulations) if isinstance(simulations, Iterable) else [simulations]
     if not isinstance(simulations, Iterable) or not all(isinstance(one, Simulation) for one in found):
         raise InputError("run_batched takes a list of simulations")
@@ -215,7 +217,7 @@ class _Family:
     free: tuple[str, ...]
 
     def takes(self, simulation: Simulation) -> bool:
-        """Whether it differs from the first in numbers alone, which are then free."""
+        """Return whether it differs from the first in numbers alone, which are then free."""
         first, model = self.members[0].model, simulation.model
         if type(model.controller) is not type(first.controller) or _shapes(simulation) != _shapes(self.members[0]):
             return False
@@ -230,7 +232,7 @@ class _Family:
         return False
 
     def witnesses(self) -> list[Simulation]:
-        """Members of which each free number differs, in one or the other, from the first's.
+        """Return members such that each free number differs from the first's in one of them.
 
         Without those that are free in every single run.
         """
@@ -261,13 +263,13 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
 
 
 def _may_share(simulation: Simulation) -> bool:
-    """Whether anybody may compile for it."""
+    """Return whether anybody may compile for it."""
     asked, fresh = simulation.compile_controller, simulation.compiled_backend is None
     return fresh and asked is not False and simulation.model.acting.info.traceable
 
 
 def _compiled(family: _Family) -> bool:
-    """Whether its members now have machine code; not where a number that is free decides what is computed."""
+    """Return whether its members now have machine code; not where a number that is free decides what is computed."""
     first, witnesses = family.members[0], family.witnesses()
     if len(family.members) < _FEWEST or not all(accepts_parameters(first, member, family.free) for member in witnesses):
         return False
@@ -284,7 +286,7 @@ def _compiled(family: _Family) -> bool:
 
 
 def _without_own_numbers(family: _Family) -> list[_Family]:
-    """Those of a family that differ in no more than what is free in every single run."""
+    """Return those of a family that differ in no more than what is free in every single run."""
     first = family.members[0].model
     usual, found = ground_inputs(first), dict[str | None, _Family]()
     if set(family.free) == set(usual):
@@ -295,12 +297,12 @@ def _without_own_numbers(family: _Family) -> list[_Family]:
 
 
 def energies_of(simulation: Simulation, free: Sequence[str]) -> Energies:
-    """The energies of a simulation's robot, with its free numbers as inputs."""
+    """Return the energies of a simulation's robot, with its free numbers as inputs."""
     of_robot = set(simulation.robot.parameter_names())
     return Energies(simulation.model.world, [path for path in free if path in of_robot])
 
 
 def _shapes(simulation: Simulation) -> list[tuple[int, ...]]:
-    """Of all that differs between runs of one program."""
+    """Return the shapes of all that differs between runs of one program."""
     leaves, _ = tree.flatten((simulation.state, simulation.inputs_at(0.0)))
     return [np.shape(leaf) for leaf in leaves]

@@ -167,12 +167,12 @@ class Simulation(FrozenAfterInit, Summarised):
         return f"'{self.robot.name}'", rows if stopped is None else [*rows, ("stopped", stopped.message)]
 
     def __getstate__(self) -> dict[str, PyTree]:
-        """For copies and other processes: machine code stays here, and is made again on first use."""
+        """Return the state for copies and other processes, where machine code is made again on first use."""
         return {**self.__dict__, "_backend": None, "_energies": None}
 
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
-        """Back to the start."""
+        """Go back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
         check_objects(self.model.world, q)
@@ -183,7 +183,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self.stopped = None
 
     def _standing(self) -> Given:
-        """Where it starts when nobody says: as the controller stands, or along a ground that is not level."""
+        """Return where it starts when nobody says: as the controller stands, or along a ground that is not level."""
         ground, controller = self.model.world.ground, self.controller
         if controller is None or not (self.robot.floating and self.robot.nf):
             return None
@@ -203,7 +203,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
-        """The command and the pushes of a tick."""
+        """Return the command and the pushes of a tick."""
         period = self.model.period
         push = mean_wrench(self.pushes, tick, period, self._places)
         return Inputs(command_at(self.command, tick * period), push)
@@ -217,7 +217,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return self.state.v
 
     def object(self, name: str) -> ObjectState:
-        """Where a free body is and how it moves: ``sim.object("box").position``."""
+        """Return where a free body is and how it moves: ``sim.object("box").position``."""
         return object_state(self.model.world, self.state.objects, name)
 
     @property
@@ -281,7 +281,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return running.finish()
 
     def begin(self, duration: float, path: str | Path | None = None) -> Running:
-        """A run of ``duration`` seconds from here that somebody else carries out: see ``Running``."""
+        """Return a run of ``duration`` seconds from here that somebody else carries out: see ``Running``."""
         positive_number(duration, "the duration of a run")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
@@ -329,18 +329,18 @@ class Simulation(FrozenAfterInit, Summarised):
         end: float = np.inf,
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:
-        """What keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
+        """Return what keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
         meta = {"controller": self.model.acting.name, "seed": self.seed}
         recorder = Recorder(
             self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
         )
         for push in self.pushes:
             if self.time - 1e-9 <= push.start < end:
-                recorder.say(push.event)
+                recorder.add_event(push.event)
         return recorder
 
     def stop_detectors(self) -> list[StopDetector]:
-        """In order: what a later one finds ends the run earlier, or as early."""
+        """Return the detectors in order: what a later one finds ends the run earlier, or as early."""
         detectors: list[StopDetector] = [Divergence(self.model)]
         if self.stop_on_fall and self._falls is not None:
             detectors.append(Fall(self._falls))

@@ -35,7 +35,7 @@ def lqr_stand(
     friction: float = 0.8,
     gravity: Gravity = GRAVITY,
 ) -> LqrStand:
-    """An ``LqrStand`` for level ground, compliant contact and one gravity [m/s²].
+    """Return an ``LqrStand`` for level ground, compliant contact and one gravity [m/s²].
 
     pose: joint angles, or the robot's own stand.
     """

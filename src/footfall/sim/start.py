@@ -31,7 +31,7 @@ def standing_controller(robot: Robot, dt: float, gravity: Gravity) -> Controller
 
 
 def start_state(robot: Robot, start: Given) -> tuple[ndarray, ndarray]:
-    """(q, v) of a pose's name, joint positions, or (q, v) itself; the stand, or zero joints, unless given."""
+    """Return (q, v) of a pose's name, joint positions, or (q, v) itself; the stand, or zero joints, unless given."""
     if isinstance(start, tuple) and len(start) == 2:
         try:
             q, v = (np.asarray(x, dtype=float) for x in start)
@@ -55,7 +55,7 @@ def start_state(robot: Robot, start: Given) -> tuple[ndarray, ndarray]:
 def wrap_with_sensors(
     controller: Controller, sensors: Sensors | None, stop: EmergencyStop | None, gravity: tuple[float, float, float]
 ) -> Controller:
-    """A controller that sees through sensors and acts through an emergency stop, where there are any."""
+    """Return a controller that sees through sensors and acts through an emergency stop, where there are any."""
     if sensors is not None:
         controller = SensorWrapper(controller, sensors, gravity)
     elif as_controller(controller).info.needs_sensors:
@@ -72,7 +72,7 @@ def standing_start(
     clearance: float = 0.0,
     gravity: Gravity = GRAVITY,
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """(q, v) at rest: joints where the controller first wants them, the trunk along the ground, the lowest foot
+    """Return (q, v) at rest: joints where the controller first wants them, the trunk along the ground, the lowest foot
     ``clearance`` [m] over it. A fixed base stays where it is."""
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
@@ -97,7 +97,7 @@ def standing_start(
 
 
 def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:
-    """Where a controller first wants the joints; what it does wrong is said with its name."""
+    """Return where a controller first wants the joints; what it does wrong is said with its name."""
     name = controller.name
     try:
         answer = controller(0.0, robot, sensed, command, controller.start(robot))
@@ -122,7 +122,7 @@ def check_clear(world: World, q: ndarray) -> None:
 
 
 def deepest(world: World, q: ndarray) -> tuple[float, str]:
-    """(depth in the ground [m], name) of the sphere that is deepest in it; below zero over it."""
+    """Return (depth in the ground [m], name) of the sphere that is deepest in it; below zero over it."""
     poses = body_poses(world.robot, q)
     depths = [
         (sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center))), sphere.name)
@@ -132,7 +132,7 @@ def deepest(world: World, q: ndarray) -> tuple[float, str]:
 
 
 def over_hole(world: World, q: ndarray) -> str | None:
-    """Which sphere lies over a place without ground, if one does; of a state that is still one."""
+    """Return which sphere lies over a place without ground, if one does; of a state that is still one."""
     if world.robot.floating and not 0.5 < float(np.linalg.norm(q[3:7])) < 2.0:
         return None
     poses = body_poses(world.robot, q)

@@ -49,13 +49,16 @@ class Falls:
 
     @staticmethod
     def of(robot: Robot, ground: Ground, q: Float[ndarray, "nq"]) -> Falls:
-        """A robot without a stand and without legs is taken to stand as it starts."""
+        """Return a robot without a stand and without legs is taken to stand as it starts."""
         height = float(ground.distance(q[:3]))
         stands = _standing_height(robot) or height
         return Falls(ground, stands, height < LOW * stands, height)
 
     def first(self, q: Float[ndarray, "N nq"]) -> int | None:
-        """The first row in which the base leans too far or lies on the ground; a robot that starts there may get up."""
+        """Return the first row in which the base leans too far or lies on the ground.
+
+        A robot that starts there may get up.
+        """
         _, x, y, _ = q[:, 3:7].T
         leaning = 1.0 - 2.0 * (x * x + y * y) < np.cos(LEAN)
         heights = self.ground.distances(q[:, :3])

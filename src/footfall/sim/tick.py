@@ -220,7 +220,7 @@ def _whole(world: World, state: RunState) -> RunState:
     return replace(state, **left_out) if left_out else state
 
 
-def repeated(nest: PyTree, n: int, dtype: DTypeLike = np.float64) -> PyTree:
+def repeated(arrays: PyTree, n: int, dtype: DTypeLike = np.float64) -> PyTree:
     """Return a pytree of one robot as one of n: every array with a robot axis first."""
-    leaves, rebuild = tree.flatten(nest)
+    leaves, rebuild = tree.flatten(arrays)
     return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

@@ -72,12 +72,12 @@ class World:
         return free_limbs(self.robot, (*(sphere.body for sphere in self.spheres), *pairs))
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """What steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
+        """Return what steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
         belt, memory = self.joints.belt, self.contact.start(self.contacts)
         return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 
     def in_limb_frames(self) -> World:
-        """The same world for a step: like limbs have like frames, so that a compiled step runs them side by side."""
+        """Return the world for a step: like limbs have like frames, so that a compiled step runs them side by side."""
         robot = self.robot.in_limb_frames()
         if robot is self.robot:
             return self
@@ -98,12 +98,12 @@ class World:
 
     # -- named parameters, as of a robot -----------------------------------------------------------------------------
     def parameter(self, path: str) -> Scalar:
-        """``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
+        """Return ``"ground.friction"``, ``"contact.stiffness"``, or a parameter of the robot."""
         name, _, rest = path.partition(".")
         return look_up(getattr(self, name), rest, name) if name in _PARTS else self.robot.parameter(path)
 
     def with_parameters(self, parameters: Mapping[str, Scalar]) -> World:
-        """An unchecked copy with the named parameters set; values may be traced."""
+        """Return an unchecked copy with the named parameters set; values may be traced."""
         world, of_robot = self, {}
         for path, value in parameters.items():
             self.parameter(path)  # says now if there is none
@@ -124,6 +124,6 @@ class World:
 
 
 def _turned(frames: LimbFrames, solid: Solid) -> Transform:
-    """A solid's pose in the new frame of its body."""
+    """Return a solid's pose in the new frame of its body."""
     columns = [frames.into(solid.body, column) for column in solid.X_BS.R.T]
     return Transform(np.stack(columns, axis=1), frames.point(solid.body, solid.X_BS.p))

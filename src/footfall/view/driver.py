@@ -338,7 +338,7 @@ class SimulationThread:
         right = -_left_of(self.sim.q)
         push = Push(start=self.sim.time, duration=_PUSH, force=(float(force * right[0]), float(force * right[1]), 0.0))
         self.sim.pushes = (*self.sim.pushes[-3:], push)
-        self.recorder.say(push.event)
+        self.recorder.add_event(push.event)
 
     def _record(self) -> None:
         self._finish_recording()
