@@ -9,9 +9,9 @@ counter of three words counts to 2.8e14, where one number of float32 stops at 1.
 to their range; NaN counts as zero. All derivatives are zero.
 
 ``bits`` and ``uniform`` are the same bit for bit on every target, in float64 and in float32. ``normal`` takes a
-logarithm, a root, a sine and a cosine of such numbers: compiled code for one element, for lanes and for any batch agrees
-bit for bit, as do C and CUDA with it up to their fused operations; NumPy's own functions, and float32 beside float64,
-differ by roundings (4 ulp of the larger of one and the number).
+logarithm, a root, a sine and a cosine of such numbers: compiled code for one element, for lanes and for any batch
+agrees bit for bit, as do C and CUDA with it up to their fused operations; NumPy's own functions, and float32 beside
+float64, differ by roundings (4 ulp of the larger of one and the number).
 
 Draws of one key and counter are made of the same bits, whatever their kind: give each its own counter.
 """
