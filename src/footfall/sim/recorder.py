@@ -167,6 +167,11 @@ class Recorder:
         """Return the columns of some rows."""
         feet = self.robot.nf
         kinetic, potential = self.energies(state.q, state.v)
+        if (belt := self.model.world.joints.belt) is not None:
+            robot, (position, rate) = self.robot, (state.contact[key] for key in ROTOR)
+            positions, rates = state.q[:, robot.nq - robot.nj :], state.v[:, robot.nv - robot.nj :]
+            kinetic = kinetic + belt.kinetic(robot, rates, rate)
+            potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
             **columns_of(state, command, self.model.period, feet, self._work_before),
             "kinetic": kinetic,
