@@ -12,11 +12,11 @@ from footfall.checks import three_numbers, whole_number
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import as_ground
 from footfall.contact.stick_slip import StickSlip
-from footfall.control.interface import check_rate
+from footfall.control.interface import JointCommand, check_rate
 from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
 from nptrace import ownership
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, PyTree, Scalar
 
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
@@ -70,18 +70,18 @@ def check_law(contact: Given, dt: float) -> None:
     if type(contact).law is ForceLaw.law:
         raise InputError(f"{type(contact).__name__} must define law(self, depth, v_C, friction, dt)")
     depth, v_C = 1e-4, np.array([0.01, 0.0, -0.01])
-    answer, again = (_called(contact.law, (depth, v_C, 0.8, dt), f"law of {owner_of(contact)}") for _ in range(2))
-    if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(3,), (3,)]:
-        shown = [np.shape(part) for part in answer] if isinstance(answer, tuple) else type(answer).__name__
-        raise InputError(f"{owner} must return (force, derivatives), two arrays of three numbers, got {shown}")
-    if not all(isinstance(part, ndarray) for part in answer):
+    result, again = (_called(contact.law, (depth, v_C, 0.8, dt), f"law of {_class_name(contact)}") for _ in range(2))
+    if not isinstance(result, tuple) or [np.shape(each) for each in result] != [(3,), (3,)]:
+        got = [np.shape(each) for each in result] if isinstance(result, tuple) else type(result).__name__
+        raise InputError(f"{owner} must return (force, derivatives), two arrays of three numbers, got {got}")
+    if not all(isinstance(each, ndarray) for each in result):
         raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
-    if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(answer, again)):
+    if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(result, again)):
         raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
     _check_derivatives(contact, dt)
 
 
-def owner_of(part: Scalar) -> str:
+def _class_name(part: Scalar) -> str:
     return type(part).__name__
 
 
@@ -110,14 +110,14 @@ def _check_derivatives(contact: ForceLaw, dt: float) -> None:
             ahead, behind = (np.asarray(contact.law(depth, v_C + s * step, 0.8, dt)[0], float)[k] for s in (1, -1))
             falls = float(behind - ahead) / 2e-6
             off = abs(derivatives[k] - falls) > 0.5 * max(abs(falls), abs(float(derivatives[k])))
-            said = (
-                f"derivatives of {owner_of(contact)}: the force along {axis} falls by {falls:.4g} N s/m with the"
+            sentence = (
+                f"derivatives of {_class_name(contact)}: the force along {axis} falls by {falls:.4g} N s/m with the"
                 f" velocity there, and its derivative says {derivatives[k]:.4g}"
             )
             if off and derivatives[k] * falls < 0.0:
-                raise InputError(f"{said}: it has the wrong sign")
+                raise InputError(f"{sentence}: it has the wrong sign")
             if off and axis == "z" and falls > 0.0:
-                warnings.warn(said, stacklevel=callers_level())
+                warnings.warn(sentence, stacklevel=callers_level())
                 return
 
 
@@ -127,11 +127,11 @@ def _check_normal(contact: StickSlip, dt: float) -> None:
     if type(contact).normal is StickSlip.normal:
         raise InputError(f"{type(contact).__name__} must define normal(self, depth, dt)")
     for depth in (1e-4, 0.0):
-        answer = contact.normal(depth, dt)
-        if not isinstance(answer, tuple) or [np.shape(part) for part in answer] != [(), ()]:
-            raise InputError(f"{owner} must return (force, slope), two numbers, got {answer!r}")
-    if any(float(part) for part in answer):
-        raise InputError(f"{owner} must be zero at a depth of zero, got {answer!r}")
+        result = contact.normal(depth, dt)
+        if not isinstance(result, tuple) or [np.shape(each) for each in result] != [(), ()]:
+            raise InputError(f"{owner} must return (force, slope), two numbers, got {result!r}")
+    if any(float(each) for each in result):
+        raise InputError(f"{owner} must be zero at a depth of zero, got {result!r}")
 
 
 def check_ground(ground: Given) -> None:
@@ -141,9 +141,9 @@ def check_ground(ground: Given) -> None:
         return
     owner, p = type(ground).__name__, np.array([0.0, 0.0, 0.1])
     for name in ("distance", "friction_at"):
-        answer = _called(getattr(ground, name), (p,), f"{name} of {owner}")
-        if np.shape(answer) != ():
-            raise InputError(f"{name}(p) of {owner} must be one number, got {answer!r}")
+        result = _called(getattr(ground, name), (p,), f"{name} of {owner}")
+        if np.shape(result) != ():
+            raise InputError(f"{name}(p) of {owner} must be one number, got {result!r}")
     if not float(ground.friction_at(p)) >= 0.0:
         raise InputError(f"friction_at(p) of {owner} must be 0 or more, got {ground.friction_at(p)!r}")
     R = np.asarray(_called(ground.frame, (p,), f"frame of {owner}"), dtype=float)
@@ -196,3 +196,17 @@ def substeps(rate: float, dt: float) -> int:
             f"a controller at {rate:g} Hz does not fit a step of {dt:g} s: its period must be a whole number of steps"
         )
     return count
+
+
+def check_controller_result(result: PyTree, who: str) -> tuple[JointCommand, PyTree]:
+    """Return what a controller returned, if it is what it must be."""
+    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], JointCommand):
+        got = type(result).__name__
+        if isinstance(result, tuple):
+            got = f"({', '.join(type(element).__name__ for element in result)})"
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], JointCommand):
+            got += ": the other way round"
+        if isinstance(result, JointCommand):
+            got += " alone: return command, memory"
+        raise InputError(f"{who} must return (JointCommand, memory), got {got}")
+    return result

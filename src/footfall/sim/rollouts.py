@@ -40,6 +40,7 @@ from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch, callers_level
+from footfall.sim.arguments import check_controller_result
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step
 from footfall.sim.stopping import Stop
@@ -302,7 +303,9 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
     robot = model.world.robot
 
     def controller(t: float, sensed: Sensed, command: PyTree, memory: PyTree) -> PyTree:
-        commanded, after = _checked_result(_traced(model, t, sensed, command, memory), model)
+        commanded, after = check_controller_result(
+            _traced(model, t, sensed, command, memory), f"controller {model.acting.name}"
+        )
         if _form(after) != _form(memory):
             raise TraceError(
                 f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
@@ -327,20 +330,6 @@ def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:
         raise
     except Exception as error:
         raise TraceError(foreign(error) or f"it raised {type(error).__name__}: {error}{place_of(error)}") from error
-
-
-def _checked_result(result: PyTree, model: SimulationModel, where: str = "") -> tuple[JointCommand, PyTree]:
-    """Return what a controller returned, if it is what it must be."""
-    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], JointCommand):
-        where, got = where or f"controller {model.acting.name}", type(result).__name__
-        if isinstance(result, tuple):
-            got = f"({', '.join(type(element).__name__ for element in result)})"
-        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], JointCommand):
-            got += ": the other way round"
-        if isinstance(result, JointCommand):
-            got += " alone: return command, memory"
-        raise InputError(f"{where} must return (JointCommand, memory), got {got}")
-    return result
 
 
 def _form(given: PyTree) -> PyTree:
@@ -482,7 +471,7 @@ class PythonBackend(Backend):
             result = model.acting(time, robot, sensed, inputs.command, state.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
-        command, memory = _checked_result(result, model, where)
+        command, memory = check_controller_result(result, where)
         try:
             command = command.spread(robot.nj)
         except InputError as error:

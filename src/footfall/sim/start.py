@@ -10,7 +10,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
-from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
+from footfall.control.interface import Command, Controller, Sensed, as_controller
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError
@@ -18,6 +18,7 @@ from footfall.kinematics.forward import body_poses
 from footfall.robot.model.description import Robot
 from footfall.sensing.emergency_stop import EmergencyStop, EmergencyStopWrapper
 from footfall.sensing.sensors import Sensors, SensorWrapper
+from footfall.sim.arguments import check_controller_result
 from footfall.sim.world import World
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -100,14 +101,13 @@ def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command
     """Return where a controller first wants the joints; what it does wrong is said with its name."""
     name = controller.name
     try:
-        answer = controller(0.0, robot, sensed, command, controller.start(robot))
+        result = controller(0.0, robot, sensed, command, controller.start(robot))
     except FootfallError:
         raise
     except Exception as error:
         raise FootfallError(f"controller {name} raised {type(error).__name__} at its first tick: {error}") from error
-    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
-        raise InputError(f"controller {name} must return (JointCommand, memory), got {type(answer).__name__}")
-    return np.asarray(answer[0].spread(robot.nj).position)
+    first, _ = check_controller_result(result, f"controller {name}")
+    return np.asarray(first.spread(robot.nj).position)
 
 
 # -- checks of a start -------------------------------------------------------------------------------------------------
