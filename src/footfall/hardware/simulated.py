@@ -72,7 +72,7 @@ class SimulatedRobot:
         self.reset()
 
     def reset(self, start: Given = None) -> None:
-        """Back to the start, or to a state (q, v), at rest with damped joints."""
+        """Go back to the start, or to a state (q, v), at rest with damped joints."""
         self.simulation.reset()
         begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
         self.body = replace(begun, memory=())
@@ -88,7 +88,7 @@ class SimulatedRobot:
         return self.ticks * self.period
 
     def advance(self, push: Float[ndarray, "6"] | None = None) -> None:
-        """One period under the command that was written last."""
+        """Advance by one period under the command that was written last."""
         self._line.appendleft(stacked(self.command))
         done = self.motors.act(list(self._line), 1.0 / self.period)
         body = self._physics(self.body, done, self._push if push is None else push)

@@ -96,13 +96,13 @@ class Belt:
         return isinstance(self.play, ndarray) or type(self.play) not in (int, float, np.float64) or self.play != 0.0
 
     def rotors(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Inertia of every rotor [kg m²]."""
+        """Return the inertia of every rotor [kg m²]."""
         if self.inertia is not None:
             return self.inertia * np.ones(robot.nj)
         return armatures(robot)
 
     def start(self, robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """Rotors that turn with their joints, the belts slack; refuses a robot that this belt does not fit."""
+        """Return rotors that turn with their joints, the belts slack; refuse a robot that this belt does not fit."""
         for key in ("stiffness", "damping", "play", "inertia"):
             value = getattr(self, key)
             if value is not None and np.shape(value) not in ((), (robot.nj,)):
@@ -150,7 +150,10 @@ class Belt:
     def set_apart(
         self, armature: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], memory: Mapping[str, ndarray]
     ) -> tuple[Float[ndarray, "nj"], RotorState]:
-        """(what of the armature stays with the joints, the rotors); ``inertia`` is that of the joints without it."""
+        """Return (what of the armature stays with the joints, the rotors).
+
+        ``inertia`` is that of the joints without it.
+        """
         if self.inertia is None:
             armature = 0.0 * armature
         return armature, RotorState(memory[POSITION], memory[RATE], inertia + armature)
@@ -165,7 +168,7 @@ class RotorState:
     load: Float[ndarray, "nj"]
 
     def moved(self, driven: BeltTorque, dt: float, faster: Float[ndarray, "nj"]) -> dict[str, ndarray]:
-        """The rotors after a step in which the joints' rates have grown by ``faster``."""
+        """Return the rotors after a step in which the joints' rates have grown by ``faster``."""
         rate = driven.rotor_rate + driven.follows * faster
         return {POSITION: self.position + dt * rate, RATE: rate}
 
@@ -184,7 +187,7 @@ class BeltTorque:
 
 
 def sides(belt: Belt, rotor: RotorState, q_J: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """1 or -1 where the play is taken up and the rotor is ahead of the joint or behind it, 0 within the play."""
+    """Return 1 or -1 where the play is taken up and the rotor is ahead of the joint or behind it, else 0."""
     ahead = rotor.position - q_J
     return np.where(np.abs(ahead) > 0.5 * belt.play, np.sign(ahead), 0.0)
 
@@ -200,7 +203,7 @@ def through_belt(
     dt: float,
     side: Scalar = None,
 ) -> BeltTorque:
-    """The joint's share of a step in which motors give ``motor`` less ``slope`` times their encoder's change of rate.
+    """Return what a joint gets in a step whose motors give ``motor`` less ``slope`` times the encoder's change of rate.
 
     With g the belt's slope over the step and N that of the rotor, the rotor's equation gives
     ω' = (J/dt ω + s ω + τ - b_0 + g q̇') / N, and b = b_0 + g (ω' - q̇').
@@ -292,22 +295,24 @@ class JointModel:
         return own or not _is_zero(self.gear_loss)
 
     def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-        """The most that dry friction gives at every joint [N m], gears under the motors' torque included."""
+        """Return the most that dry friction gives at every joint [N m], gears under the motors' torque included."""
         friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
         return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
 
     def reversal(self, implicit: bool) -> Scalar:
-        """The rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
+        """Return the rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
         return self.stick_rate if implicit else np.maximum(self.stick_rate, _EXPLICIT_STICK_RATE)
 
     @staticmethod
     def ideal() -> JointModel:
-        """Motors that give what is asked, and joints without effects of their own: as in de Paula et al. 2024."""
+        """Return motors that give what is commanded, and joints without effects: as in de Paula et al. 2024."""
         return JointModel(motor_limits=False, damping=False, dry_friction=False, springs=False, end_stops=False)
 
 
 def joint_modes(robot: Robot, model: JointModel) -> Modes:
-    """What an implicit step chooses for the joints, before its first iteration; empty where there is nothing to choose.
+    """Return what an implicit step chooses for the joints, before its first iteration.
+
+    Empty where there is nothing to choose.
 
     ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
     ``slides``: the way in which dry friction is overcome, times what part of it acts, or 0 where it holds; ``side`` of
@@ -331,7 +336,7 @@ def joint_forces(
     modes: Modes | None = None,
     rotor: RotorState | None = None,
 ) -> JointForces:
-    """Torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
+    """Return torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
 
     PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
     ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
@@ -395,7 +400,7 @@ def _motors(
     dt: float,
     modes: Modes | None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """(torque, slope) of motors at the rates that their encoders have, and both as they were asked for."""
+    """Return (torque, slope) of motors at the rates that their encoders have, and both as commanded."""
     play: Scalar = 0.0
     stiffness = command.kp
     if not _is_zero(model.backlash):
@@ -486,29 +491,29 @@ def update_joint_modes(
 
 
 def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
-    """The rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
+    """Return the rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
     return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
 
 
 def _is_held(slides: Scalar) -> Scalar:
-    """Whether dry friction holds a joint."""
+    """Return whether dry friction holds a joint."""
     return np.abs(slides) < 0.5 * _RESIDUAL_FRICTION
 
 
 def _is_none(mode: Scalar) -> Scalar:
-    """Whether a mode of -1, 0 or 1 is 0."""
+    """Return whether a mode of -1, 0 or 1 is 0."""
     return np.abs(mode) < 0.5
 
 
 def _is_zero(value: Scalar) -> bool:
-    """Whether an effect is left out; a traced value never is."""
+    """Return whether an effect is left out; a traced value never is."""
     return type(value) in (int, float, np.float64) and value == 0.0  # a traced one passes for a float
 
 
 def _with_end_stops(
     robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, slope: ndarray
 ) -> tuple[ndarray, ndarray]:
-    """A stiff spring and a damper beyond each limit that only push back."""
+    """Add a stiff spring and a damper beyond each limit, which only push back."""
     lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
     out_torque, out_slope = [], []
     for k in range(robot.nj):
@@ -529,7 +534,7 @@ def _with_end_stops(
 def _limited(
     robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
 ) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-    """(torque at ``rates``, its slope) of motors, on the piece of their limit that they are on."""
+    """Return (torque at ``rates``, its slope) of motors, on the piece of their limit that they are on."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     bounds, falls = [], []
     for k, name in enumerate(robot.joint_names):
@@ -550,19 +555,19 @@ def _limited(
 
 
 def _saturation_modes(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
-    """The modes of motors that are asked for a torque at ``rates``."""
+    """Return the modes of motors that are commanded a torque at ``rates``."""
     saturated = motor_saturation(robot, asked, rates)
     return {"saturated": saturated, "piece": _limit_pieces(robot, saturated, rates)}
 
 
 def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """-1, 0 or 1 for motors that are asked for less than, within, or more than what they can give at ``rates``."""
+    """Return -1, 0 or 1 for motors commanded below, within, or beyond what they can give at ``rates``."""
     low, high = torque_limits(robot, rates)
     return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
 
 
 def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """-1, 0 or 1 for motors at their own limit, on the line along which torque falls with speed, or at its far end."""
+    """Return -1, 0 or 1 for motors at their own limit, on the line of torque over speed, or at its far end."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     pieces = []
     for k, name in enumerate(robot.joint_names):
@@ -578,7 +583,7 @@ def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"])
 
 
 def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:
-    """(stall torque, loss of it per rate [N m s/rad], least torque) at the joint.
+    """Return (stall torque, loss of it per rate [N m s/rad], least torque) at the joint.
 
     From the motor's electrical data, down to its full torque against the motion; or, where there is a speed limit
     alone, from full torque to none over the last hundredth of the speed.
@@ -596,7 +601,10 @@ def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:
 
 
 def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-    """(lowest, highest) torque of every motor at the given rates [N m]; joints without an actuator are not limited."""
+    """Return (lowest, highest) torque of every motor at the given rates [N m].
+
+    Joints without an actuator are not limited.
+    """
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     low, high = [], []
     for k, name in enumerate(robot.joint_names):
@@ -628,7 +636,7 @@ class JointFeedback:
     rotor: RotorState | None  # behind belts
 
     def at_end(self, a_J: Float[ndarray, "nj"], dt: float) -> tuple[ndarray, ndarray, ndarray]:
-        """(motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
+        """Return (motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
         motor, passive, spring = self.torques.motor, self.torques.passive, self.torques.spring
         if self.world.contact.implicit:
             motor = motor - dt * self.torques.motor_slope * a_J
@@ -654,7 +662,7 @@ class JointFeedback:
         )
 
     def rotors_after(self, a_J: Float[ndarray, "nj"], dt: float) -> dict[str, ndarray]:
-        """Rotors behind belts, as the next step remembers them."""
+        """Return rotors behind belts, as the next step remembers them."""
         if self.rotor is None or self.torques.driven is None:
             return {}
         return self.rotor.moved(self.torques.driven, dt, dt * a_J)
@@ -669,7 +677,7 @@ def joint_feedback(
     modes: dict[str, PyTree],
     iteration: Scalar,
 ) -> JointFeedback:
-    """The joints at the start of a step; ``own`` is the inertia of each without armature."""
+    """Return the joints at the start of a step; ``own`` is the inertia of each without armature."""
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)
     ahead = dt if world.contact.implicit else 0.0

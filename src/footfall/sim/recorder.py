@@ -125,7 +125,7 @@ class Recorder:
         self.events.append(event)
 
     def _add_log(self, until: float) -> None:
-        """New entries (time, words) of a controller's ``log`` become events; what is past a stop did not happen."""
+        """Make events of new entries (time, words) of a controller's ``log``; what is past a stop did not happen."""
         for k, (log, heard) in enumerate(self._logs):
             for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties it
                 if time <= until:
@@ -244,7 +244,7 @@ class Energies:
         self._take(robot)
 
     def like(self, world: World) -> Energies:
-        """The same machine code with the numbers of another robot."""
+        """Return the same machine code with the numbers of another robot."""
         other = copy.copy(self)
         other._take(_without_unused_springs(world))
         return other
@@ -260,7 +260,7 @@ class Energies:
 def energies(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], gravity: tuple[float, float, float]
 ) -> tuple[float, float]:
-    """(kinetic, potential) energy [J]."""
+    """Return (kinetic, potential) energy [J]."""
     return kinetic_energy(robot, q, v), potential_energy(robot, q, gravity)
 
 
@@ -282,7 +282,7 @@ def _meta(model: SimulationModel) -> dict[str, Given]:
 
 
 def _without_unused_springs(world: World) -> Robot:
-    """The robot without springs that a run leaves out of account."""
+    """Return the robot without springs that a run leaves out of account."""
     if world.joints.springs:
         return world.robot
     return world.robot.replace({f"{joint.name}.stiffness": 0.0 for joint in world.robot.joints if joint.stiffness})

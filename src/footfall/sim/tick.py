@@ -64,12 +64,12 @@ class SimulationModel:
         return replace(self, controller=None)
 
     def parameter(self, path: str) -> Scalar:
-        """One of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
+        """Return a parameter of the world, or of the controller: ``"controller.kp"``, ``"controller.gait.period"``."""
         name, _, rest = path.partition(".")
         return look_up(self.controller, rest, name) if name == "controller" else self.world.parameter(path)
 
     def with_parameters(self, parameters: Mapping[str, Scalar]) -> SimulationModel:
-        """An unchecked copy with the named parameters set; values may be traced."""
+        """Return an unchecked copy with the named parameters set; values may be traced."""
         model, of_world = self, {}
         for path, value in parameters.items():
             self.parameter(path)  # says now if there is none
@@ -125,8 +125,7 @@ def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunSt
 
 
 def _nan_unless_finite(command: JointCommand) -> JointCommand:
-    """NaN for all of a command with anything in it that is not finite, so that the run stops: a motor's limit would
-    hide it."""
+    """Return NaN for a command with anything in it that is not finite: a motor's limit would hide it, and not stop."""
     total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
     return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 
