@@ -86,10 +86,16 @@ def _option(
     return field(
         default=default,
         metadata={
-            "help": text, "unit": unit, "choices": choices, "page": page,
-            "compare": compare, "path": path, "positive": positive, "most": most,
+            "help": text,
+            "unit": unit,
+            "choices": choices,
+            "page": page,
+            "compare": compare,
+            "path": path,
+            "positive": positive,
+            "most": most,
         },
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
