@@ -125,9 +125,9 @@ class CudaLanes:
             raise InputError(f"a training needs at least one robot, got {n}")
         self.cupy, self.n, self.task = cupy(), int(n), task
         self.source = EpisodeSource(task, task.randomisation(randomise), command, seconds)
-        self._backend = CudaBackend(self.source.ticks, self.n)
-        self._step = CudaKernel(self.source.step, "step", self.n, BLOCK)
-        self._reset = CudaKernel(self.source.reset, "reset", self.n, BLOCK)
+        self._backend = CudaBackend(self.source.ticks)
+        self._step = CudaKernel(self.source.step, "step", BLOCK)
+        self._reset = CudaKernel(self.source.reset, "reset", BLOCK)
         self.columns = self.cupy.zeros((self.source.size, self.n), np.float32)
         places = self.source.places
         self._state, self._rest = (

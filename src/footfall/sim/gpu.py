@@ -117,7 +117,7 @@ class TickSource:
             at += size
         raise InputError(f"the state of a batch has no part '{name}'")
 
-    def columns(self, path: str) -> slice:
+    def input_rows(self, path: str) -> slice:
         """Return where a free parameter lies in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
@@ -130,26 +130,27 @@ class TickSource:
 
 
 class CudaKernel:
-    """A CUDA source as the kernel that advances n robots: numbers of a robot are a column, (number, robot)."""
+    """A CUDA source as the kernel that advances robots; the numbers of a robot are a column, (number, robot)."""
 
-    def __init__(self, text: str, name: str, n: int, block: int, threads: int = 1, dtype: DTypeLike = np.float32):
+    def __init__(self, text: str, name: str, block: int, threads: int = 1, dtype: DTypeLike = np.float32) -> None:
         xp = cupy()
-        self.n, self.block, self.blocks = n, block, -(-n * threads // block)
+        self.block, self.threads = block, threads  # per block, and per robot
         module = xp.RawModule(code=text, options=OPTIONS, backend="nvrtc")
         self.function = module.get_function(f"{name}_advance")
         self.shared = xp.zeros(1, dtype)
 
     def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
-        """Advance the state in its place, in one launch."""
-        arguments = (state, inputs, self.shared, np.int32(steps), np.int32(self.n))
-        self.function((self.blocks,), (self.block,), arguments)
+        """Advance the state where it lies, in one launch."""
+        n = state.shape[1]
+        arguments = (state, inputs, self.shared, np.int32(steps), np.int32(n))
+        self.function((-(-n * self.threads // self.block),), (self.block,), arguments)
 
 
 class CudaBackend(CudaKernel):
-    """The tick of a source, repeated for n robots on a GPU; it keeps no rows: the state may be read between calls."""
+    """The tick of a source, repeated for many robots on a GPU; it keeps no rows: read the state between calls."""
 
-    def __init__(self, source: TickSource, n: int) -> None:
-        super().__init__(source.text, KERNEL, n, source.block, source.threads, source.dtype)
+    def __init__(self, source: TickSource) -> None:
+        super().__init__(source.text, KERNEL, source.block, source.threads, source.dtype)
 
     def rollout(self, ticks: int, state: DeviceArray, inputs: DeviceArray) -> None:
         """Advance every robot by a number of ticks; ``inputs`` are its command, its push, its free parameters."""
@@ -168,7 +169,7 @@ class GpuBatch:
         chosen = threads if threads is not None else 1 if n >= FEW else 4
         longest = LONG if threads is None else np.inf
         self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
-        self.backend = CudaBackend(self.source, self.n)
+        self.backend = CudaBackend(self.source)
         try:
             self.state = self._columns(self.source.first)
             self.inputs = self._columns((self.source.inputs, self.source.parameters))
@@ -201,7 +202,7 @@ class GpuBatch:
         """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for path, value in parameters.items():
             value = value if np.ndim(value) else float(value)
-            self._put(self.source.columns(path), which, value)
+            self._put(self.source.input_rows(path), which, value)
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""

@@ -183,7 +183,7 @@ def compile_tick(
     model: SimulationModel, state: RunState, inputs: Inputs, rows: Sequence[str] = (), **options: Any
 ) -> Function:
     """Return ``rollout_tick`` of a model as machine code; ``options`` are those of ``ff.compile``."""
-    selected = {"rows": tuple(rows)} if rows else {}
+    selected: dict[str, Any] = {"rows": tuple(rows)} if rows else {}
     return compiling.compile(rollout_tick, model, state, inputs, verify=False, **selected, **options)
 
 
@@ -416,7 +416,7 @@ class NativeBackend(Backend):
 
     def _log(self, command: Command, before: RunState, states: RunState) -> None:
         """Let the controller log what happened in ticks that it did not see."""
-        times = (states.tick - 1.0) * self.model.period  # when the controller was called
+        times = (np.asarray(states.tick) - 1.0) * self.model.period  # when the controller was called
         self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
 

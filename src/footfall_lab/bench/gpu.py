@@ -65,7 +65,7 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]
     for implicit, dt in ((True, 1e-3), (False, 1e-4)):
         for threads, block in ((t, b) for t, blocks in BLOCKS.items() for b in blocks):
             batch = GpuBatch(robot, max(sizes), controller(dt), threads=threads, block=block, **options(implicit, dt))
-            kernel = batch.kernel
+            kernel = batch.backend.function
             for n, apart in [*((n, False) for n in sizes), *((n, True) for n in _APART if n in sizes)]:
                 part = GpuBatch.__new__(GpuBatch)
                 part.__dict__.update(batch.__dict__, n=n)

@@ -255,7 +255,7 @@ def test_free_parameters_lie_where_the_source_says():
     columns = np.concatenate([source.numbers(source.first), source.numbers((source.inputs, source.parameters))])
     values = {"trunk.mass": 5.0, "ground.friction": 0.4, "controller.gait.period": 0.4}
     for path, value in values.items():
-        at = len(source.numbers(source.first)) + source.place(path).start
+        at = len(source.numbers(source.first)) + source.input_rows(path).start
         assert columns[at] == np.float32(source.simulation.model.parameter(path))
         columns[at] = value
     rows = source.rows("v")
@@ -266,4 +266,4 @@ def test_free_parameters_lie_where_the_source_says():
     np.testing.assert_allclose(after, batch.state.v[0], atol=1e-4)
     assert "stride" in source.text
     with pytest.raises(FootfallError, match=r"trunk\.mass"):
-        source.place("trunk.mas")
+        source.input_rows("trunk.mas")
