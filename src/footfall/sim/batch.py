@@ -24,15 +24,16 @@ from numpy.typing import DTypeLike
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.recording.force_mean import ForceMeans, window_stride
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
 from footfall.sim.commanding import warn_unfollowed
 from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
-from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, unstack_tree
+from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, select_rows, unstack_tree
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -313,24 +314,33 @@ class Batch(Summarised):
         return indices
 
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
-        indices = self._indices(which)
+        indices, stride = self._indices(which), window_stride(every, self.period)
         state, *rest = self._arguments(indices)
-        state = dataclasses.replace(state, work=np.zeros((len(indices), 5), self.dtype))
-        _, (rows, row) = self._recording_tick.roll(ticks, state, *rest, every=every)
+        sums = repeated(self._sums, len(indices), self.dtype)
+        _, (rows, row) = self._recording_tick.roll(ticks, dataclasses.replace(state, **sums), *rest, every=stride)
         rows = dataclasses.replace(rows, motor=row["motor"], forces=row["forces"], memory=())
+        recorded = slice(every // stride - 1, None, every // stride)
         meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
         meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
         for index, (states, commands) in zip(indices, unstack_tree((rows, row["command"]), len(indices))):
             own = {path: value[index].tolist() for path, value in self.parameters.items()}
-            columns = columns_of(states, commands, self.period, self.robot.nf)
+            means = ForceMeans(float(self.time[index]), self._sums["impulse"], self.period)
+            force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
+            kept, given = select_rows((states, commands), recorded)
+            columns = columns_of(kept, given, self.period, force_mean[recorded])
             found.append(Recording(self._robot(int(index)), columns, meta={**meta, "place": int(index), **own}))
         return found
+
+    @property
+    def _sums(self) -> dict[str, ndarray]:
+        """Work and impulses before a run that is recorded, by their names in its state."""
+        return {"work": np.zeros(5), "impulse": no_impulse(self.robot, self.period)}
 
     @functools.cached_property
     def _recording_tick(self) -> Function:
         """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
-        first = dataclasses.replace(self.first, work=np.zeros(5))
+        first = dataclasses.replace(self.first, **self._sums)
         return self._compiled(first, ("motor", "forces", "command"), self.function.lanes)
 
     def _robot(self, index: int) -> Robot:

@@ -20,6 +20,7 @@ from footfall.contact.model import contact_settings
 from footfall.control.interface import JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
+from footfall.recording.force_mean import ForceMeans
 from footfall.recording.object_form import object_forms
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
@@ -70,6 +71,7 @@ class Recorder:
         self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
         self._new_events: list[Event] = []
         self._work_before = state.work
+        self._means = ForceMeans(self.time, state.impulse, model.period)
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
@@ -79,9 +81,15 @@ class Recorder:
     def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
         """Keep the rows of a batch up to a time, and what the controller has logged since.
 
-        An event says why the run stopped.
+        Rows may be closer than they are recorded: mean forces count them all. The last row before a stop is kept, and
+        an event says why the run stopped.
         """
         self.time = time
+        means = self._means.add(batch.time, batch.states.impulse)
+        if self.every > 1 and len(batch):
+            whole = np.round(batch.time / self.model.period) % self.every == 0
+            whole[-1] |= stop is not None
+            batch, means = batch.select(np.flatnonzero(whole)), means[whole]
         self._add_log(np.inf if stop is None else stop.time)
         if stop is not None:
             self._new_events.append(Event(stop.time, stop.kind, stop.message))
@@ -96,7 +104,7 @@ class Recorder:
                 self.writer.append({}, self._new_events)
                 self._new_events = []
             return
-        columns = self._columns(batch.states, batch.commands)
+        columns = self._columns(batch.states, batch.commands, means)
         self._report_misses(columns)
         self._report_meetings(columns)
         self._squares, self.rows = self._squares + np.sum(batch.states.motor**2, axis=0), self.rows + len(batch)
@@ -163,7 +171,7 @@ class Recorder:
         if self.writer is not None:
             self.writer.meta.update(self.meta)
 
-    def _columns(self, state: RunState, command: JointCommand) -> dict[str, ndarray]:
+    def _columns(self, state: RunState, command: JointCommand, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
         """Return the columns of some rows."""
         feet = self.robot.nf
         kinetic, potential = self.energies(state.q, state.v)
@@ -173,7 +181,7 @@ class Recorder:
             kinetic = kinetic + belt.kinetic(robot, rates, rate)
             potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
-            **columns_of(state, command, self.model.period, feet, self._work_before),
+            **columns_of(state, command, self.model.period, means, self._work_before),
             "kinetic": kinetic,
             "potential": potential,
         }
@@ -211,13 +219,20 @@ class Recorder:
 
 
 def columns_of(
-    state: RunState, command: JointCommand, period: float, feet: int, work_before: ndarray | float = 0.0
+    state: RunState,
+    command: JointCommand,
+    period: float,
+    force_mean: Float[ndarray, "T nf 3"],
+    work_before: ndarray | float = 0.0,
 ) -> dict[str, ndarray]:
     """Return what every recording keeps of rows: states and commands with time first in every array.
 
-    Work is counted from ``work_before`` on.
+    Args:
+        period: of a tick [s].
+        force_mean: mean forces on the feet [N].
+        work_before: from which on work is counted [J].
     """
-    work = state.work - work_before
+    work, feet = state.work - work_before, force_mean.shape[1]
     return {
         "time": np.asarray(state.tick) * period,
         "q": state.q,
@@ -226,6 +241,7 @@ def columns_of(
         "command_torque": command.torque,
         "torque": state.motor,
         "force": state.forces[:, :feet],
+        "force_mean": force_mean,
         "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
         "work": work[:, 0],
         "friction_work": work[:, 1],

@@ -115,8 +115,7 @@ class TickBatch:
 
     def select(self, rows: slice | ndarray) -> TickBatch:
         """Return the batch with some of its rows."""
-        leaves, rebuild = tree.flatten((self.states, self.commands))
-        states, commands = rebuild([leaf[rows] for leaf in leaves])
+        states, commands = select_rows((self.states, self.commands), rows)
         return replace(self, states=states, commands=commands)
 
     def state_after(self, row: int) -> RunState:
@@ -168,6 +167,12 @@ def rows_of(model: SimulationModel, like: RunState, kept: Sequence[tuple[RunStat
     stacked = [np.array(column, dtype=float) for column in columns] or [np.zeros((0, *np.shape(x))) for x in leaves]
     states, commands = rebuild([x.reshape(count, *np.shape(leaf)) for x, leaf in zip(stacked, leaves)])
     return states, commands
+
+
+def select_rows(rows: PyTree, which: slice | ndarray) -> PyTree:
+    """Return some rows of a pytree of arrays with time first."""
+    leaves, rebuild = tree.flatten(rows)
+    return rebuild([leaf[which] for leaf in leaves])
 
 
 def join_rows(pieces: Sequence[PyTree], axis: int = 0) -> PyTree:

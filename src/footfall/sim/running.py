@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footfall.recording.force_mean import window_stride
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.sim.commanding import ticks_to_command
@@ -57,16 +58,17 @@ class Running:
         return ticks_to_command(simulation.command, float(np.round(tick)), period, count)
 
     def next_batch(self, count: int) -> TickBatch:
-        """Return the next ticks: with rows of every ``every``-th, or of all where that does not come out even."""
+        """Return the next ticks, with the rows that are recorded and those between that mean forces need.
+
+        Where that does not come out even, every tick has a row.
+        """
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
-        tick = float(np.round(before.tick))
+        tick, every = float(np.round(before.tick)), window_stride(self.every, simulation.model.period)
         while at < count:
             spans.append((at, simulation.inputs_at(tick + at)))
             at += ticks_to_change(simulation.pushes, tick + at, simulation.model.period, count - at)
-        aligned = before.tick % self.every == 0 and count % self.every == 0
-        aligned = aligned and not any(start % self.every for start, _ in spans)
-        every = self.every if aligned else 1
-        return TickBatch.of(before, spans, count=count, every=every, model=simulation.model)
+        aligned = before.tick % every == 0 and count % every == 0 and not any(start % every for start, _ in spans)
+        return TickBatch.of(before, spans, count=count, every=every if aligned else 1, model=simulation.model)
 
     def take(self, done: TickBatch, seconds: float) -> None:
         """Go on with ticks that were rolled out, to the first at which a detector stops the run."""
@@ -86,8 +88,7 @@ class Running:
         self.recorder.wall_seconds += seconds
         if pressed is not None:
             self.recorder.add_event(pressed)
-        shown = self._recorded(batch.select(slice(kept)), len(batch) > batch.count // self.every)
-        self.recorder.add(shown, simulation.stopped, simulation.time)
+        self.recorder.add(batch.select(slice(kept)), simulation.stopped, simulation.time)
 
     def finish(self) -> Recording:
         """Return the recording; it says at the end if the robot lay on the ground all the time."""
@@ -118,14 +119,6 @@ class Running:
         now = simulation.time
         scheduled = now <= stop.at < now + batch.count * simulation.model.period
         return Event(stop.at if scheduled else now, "emergency_stop", f"the motors {stop.kind}")
-
-    def _recorded(self, batch: TickBatch, all_ticks: bool) -> TickBatch:
-        """Return the batch with those rows that are recorded: every ``every``-th, and the last one before a stop."""
-        if not len(batch) or self.every == 1 or not all_ticks:
-            return batch
-        whole = np.round(batch.time / batch.period) % self.every == 0
-        whole[-1] |= self.simulation.stopped is not None
-        return batch.select(np.flatnonzero(whole))
 
 
 # -- how far a run has come --------------------------------------------------------------------------------------------

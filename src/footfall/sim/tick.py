@@ -25,6 +25,8 @@ from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.parameters import look_up, replaced
+from footfall.recording.force_mean import rest_of_window
+from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness
 from footfall.sim.world import World
@@ -90,7 +92,7 @@ class SimulationModel:
 class RunState:
     """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
 
-    Motor torques, forces and work may be left out where nobody reads them: their arrays are empty then (``reduced``).
+    Motor torques, forces, work and impulses may be left out where nobody reads them (``reduced``): they are empty then.
     Rows of many ticks have time as their first axis, many robots theirs.
     """
 
@@ -100,6 +102,9 @@ class RunState:
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     work: Float[ndarray, "5"]  # since the start [J], as in ``step.Done``
+    # of the ground on the feet since the start, world axes [N s]; where ticks do not fill the window of
+    # ``recording.force_mean`` also ``rest_of_window`` before the end of the tick
+    impulse: Float[ndarray, "m nf 3"]
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
     memory: PyTree = ()  # of the controller
     objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
@@ -136,12 +141,13 @@ def physics(
     """Return the state after the physics of one tick: the command is held while the robot moves."""
     state = _whole(model.world, state)
 
-    def substep(_: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        q, v, _, _, work, memory, objects = moving
+    def substep(k: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+        q, v, _, _, work, impulse, memory, objects = moving
         after, acted, done = integrate_step(
             model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
         )
-        return after.q, after.v, acted.motor, acted.forces, work + done.work, after.memory, after.objects
+        impulse = add_impulse(model, impulse, done.impulse, k)
+        return after.q, after.v, acted.motor, acted.forces, work + done.work, impulse, after.memory, after.objects
 
     moving: tuple[PyTree, ...] = (
         state.q,
@@ -149,11 +155,12 @@ def physics(
         state.motor,
         state.forces,
         state.work,
+        np.stack([state.impulse[0]] * len(state.impulse)) if len(state.impulse) else state.impulse,
         state.contact,
         state.objects,
     )
     moved = substep(0.0, moving) if model.substeps == 1 else nptrace.repeat(model.substeps, substep, moving)
-    q, v, motor, forces, work, contact, objects = moved
+    q, v, motor, forces, work, impulse, contact, objects = moved
     return RunState(
         tick=state.tick + 1.0,
         q=q,
@@ -161,10 +168,21 @@ def physics(
         motor=motor,
         forces=forces,
         work=work,
+        impulse=impulse,
         contact=contact,
         memory=state.memory,
         objects=objects,
     )
+
+
+def add_impulse(model: SimulationModel, impulse: ndarray, done: Float[ndarray, "nf 3"], k: Scalar) -> ndarray:
+    """Return the impulses after the k-th step of a tick, which has added ``done`` to them."""
+    if not len(impulse):
+        return impulse
+    if len(impulse) == 1:
+        return impulse + done
+    before = np.clip(model.substeps - rest_of_window(model.period) / model.dt - k, 0.0, 1.0)  # fraction of the step
+    return impulse + np.stack([done, before * done])
 
 
 def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: Sequence[str] = ()) -> PyTree:
@@ -184,11 +202,11 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
 
 
 # -- states ------------------------------------------------------------------------------------------------------------
-_OPTIONAL = ("motor", "forces", "work")  # what a state may leave out
+_OPTIONAL = ("motor", "forces", "work", "impulse")  # what a state may leave out
 
 
 def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: PyTree = ()) -> RunState:
-    """Return the first state of a run: nothing has acted yet."""
+    """Return the first state of a run: nothing has acted yet. Impulses are not counted unless it is given some."""
     return RunState(
         tick=0.0,
         q=np.array(q, dtype=float),
@@ -196,21 +214,27 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
         motor=np.zeros(world.robot.nj),
         forces=np.zeros((len(world.contacts), 3)),
         work=np.zeros(5),
+        impulse=np.zeros((0, world.robot.nf, 3)),
         contact=world.start(q, v),
         memory=memory,
         objects=np.stack([body.start for body in world.objects]) if world.objects else (),
     )
 
 
+def no_impulse(robot: Robot, period: float) -> Float[ndarray, "m nf 3"]:
+    """Return the impulses before a run, for ticks of a period [s]."""
+    return np.zeros((2 if rest_of_window(period) > 0.0 else 1, robot.nf, 3))
+
+
 def reduced(state: RunState, *kept: str) -> RunState:
-    """Return a state without motor torques, forces and work, but for those that are named."""
+    """Return a state without motor torques, forces, work and impulses, but for those that are named."""
     return replace(state, **{name: getattr(state, name)[:0] for name in _OPTIONAL if name not in kept})
 
 
 def _whole(world: World, state: RunState) -> RunState:
-    """Return a state with zeros in place of what it leaves out."""
+    """Return a state with zeros in place of what it leaves out; impulses are left out."""
     sizes = {"motor": world.robot.nj, "forces": (len(world.contacts), 3), "work": 5}
-    left_out = {name: np.zeros(sizes[name]) for name in _OPTIONAL if not len(getattr(state, name))}
+    left_out = {name: np.zeros(size) for name, size in sizes.items() if not len(getattr(state, name))}
     return replace(state, **left_out) if left_out else state
 
 
