@@ -104,15 +104,12 @@ def test_a_finished_carry_is_kept_while_other_lanes_go_on(function, lanes):
     flat = lambda found: np.concatenate([np.ravel(x) for x in (found if isinstance(found, tuple) else (found,))])  # noqa: E731
     alone = np.stack([flat(native(x)) for x in POINTS])
     np.testing.assert_allclose(alone, np.stack([flat(function(x)) for x in POINTS]), rtol=1e-12, atol=1e-12)
-    for target in (dict(target="batch", lanes=lanes), dict(target="interpret")):
-        many = trace.compile(function, POINTS[0], cache=None, **target)
-        if target["target"] == "interpret":
-            np.testing.assert_allclose(np.stack([flat(many(x)) for x in POINTS]), alone, rtol=1e-12, atol=1e-12)
-            continue
-        found = many(POINTS)
-        found = found if isinstance(found, tuple) else (found,)
-        together = np.concatenate([np.reshape(x, (len(POINTS), -1)) for x in found], axis=1)
-        np.testing.assert_array_equal(together, alone)
+    interpreted = trace.compile(function, POINTS[0], cache=None, target="interpret")
+    np.testing.assert_allclose(np.stack([flat(interpreted(x)) for x in POINTS]), alone, rtol=1e-12, atol=1e-12)
+    found = trace.compile(function, POINTS[0], cache=None, target="batch", lanes=lanes)(POINTS)
+    found = found if isinstance(found, tuple) else (found,)
+    together = np.concatenate([np.reshape(x, (len(POINTS), -1)) for x in found], axis=1)
+    np.testing.assert_array_equal(together, alone)
 
 
 @pytest.mark.parametrize("function", [drifts, nested])
