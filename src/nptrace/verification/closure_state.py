@@ -98,7 +98,7 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
     elif isinstance(value, types.BuiltinFunctionType):
         snapshot.note(label, value.__name__, snapshot.see(value.__self__, label))  # log = [].append
     elif isinstance(value, type):
-        users = (k for k in (*value.__mro__, *type(value).__mro__) if not _is_library(snapshot, k.__module__))
+        users = (k for k in value.__mro__ + type(value).__mro__ if not _is_library(snapshot, k.__module__))
         code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
         snapshot.note(label, id(value))
     elif isinstance(value, types.ModuleType):
@@ -187,7 +187,7 @@ def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, code: 
 
 
 def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> object:
-    """Take note of a module, of which ``_visit_module`` sees what the code names, and of random numbers that all share."""
+    """Take note of a module, of which ``_visit_module`` sees what the code names, and of shared random numbers."""
     if module is random:
         return snapshot.see(random._inst, label)
     if module is np.random:

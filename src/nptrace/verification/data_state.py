@@ -53,7 +53,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
         snapshot.undo.append(functools.partial(np.copyto, array, array.copy(), where=array.flags.writeable))
         snapshot.note(label, "array", array.shape, inside)
     elif array.nbytes > _HEAVIEST:
-        snapshot.note(label, "array", array.shape, zlib.crc32(np.ascontiguousarray(array)))
+        snapshot.note(label, "array", array.shape, zlib.crc32(np.ascontiguousarray(array).data))
     else:
         if array.flags.writeable:
             snapshot.undo.append(functools.partial(np.copyto, array, array.copy()))
