@@ -333,7 +333,7 @@ class Batch(Summarised):
         return found
 
     @property
-    def _sums(self) -> dict[str, ndarray]:
+    def _sums(self) -> dict[str, PyTree]:
         """Work and impulses before a run that is recorded, by their names in its state."""
         return {"work": np.zeros(5), "impulse": no_impulse(self.robot, self.period)}
 
