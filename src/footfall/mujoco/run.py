@@ -169,7 +169,7 @@ class _Asked:
         def ask(t: float, sensed: Sensed, command: Command, memory: PyTree) -> tuple[JointCommand, PyTree]:
             sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
             asked, after = self.model.acting(t, robot, sensed, command, memory)
-            return asked.spread(robot.nj), after
+            return asked.broadcast(robot.nj), after
 
         self.simulation, self.ask = simulation, ask
         if simulation.compile_controller is not False:
