@@ -190,10 +190,10 @@ class Watched(LocomotionByDaqp):
         tally.only_inside += int(inside and not by_daqp)
         tally.neither += int(not inside and not by_daqp)
         if inside:
-            tally.beyond += int(not (np.abs(got.torque) <= self.torque_limits * (1.0 + 1e-6)).all())
+            tally.beyond += int(not (np.abs(got.torque) <= self.model.torque_limits * (1.0 + 1e-6)).all())
             tally.residual.append(float(got.residual))
             if by_daqp:
-                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.torque_limits)))
+                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.model.torque_limits)))
         if got.mpc_solved > 0.5 and "mpc" not in self._failures and not np.array_equal(memory.forces, after.forces):
             tally.force.append(float(np.max(np.abs(got.forces - after.forces)) / self.body.weight))
             tally.residual.append(float(got.mpc_residual))
@@ -207,7 +207,7 @@ class Watched(LocomotionByDaqp):
         tally.spoilt += 1
         tally.spoilt_solved += int(got.solved > 0.5)
         tally.believed += int(got.solved > 0.5 and how <= HOPELESS)
-        tally.harmed += int(not (np.abs(got.asked) <= self.torque_limits).all())
+        tally.harmed += int(not (np.abs(got.asked) <= self.model.torque_limits).all())
 
 
 def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:

@@ -51,7 +51,7 @@ def knots(seed: int, effort: float = 0.1) -> KnotsModel:
 @pytest.mark.parametrize("seed", range(5))
 def test_both_sweeps_make_one_plan(seed):
     model, free = knots(seed), np.full((N, M), np.inf)
-    ours, whole = model.plan(-free, free, 0.0), backward(model.assembled, -free, free, 0.0)
+    ours, whole = model.backward_pass(-free, free, 0.0), backward(model.assembled, -free, free, 0.0)
     np.testing.assert_allclose(ours.gains, whole.gains, rtol=1e-7, atol=1e-9 * np.abs(whole.gains).max())
     np.testing.assert_allclose(ours.changes, whole.changes, rtol=1e-7, atol=1e-9 * np.abs(whole.changes).max())
     assert (ours.linear, ours.quadratic) == pytest.approx((whole.linear, whole.quadratic), rel=1e-9)
@@ -59,11 +59,11 @@ def test_both_sweeps_make_one_plan(seed):
 
 def test_limits_and_prices_are_heeded_and_a_knot_without_a_minimum_is_said():
     model, free = knots(0), np.full((N, M), np.inf)
-    tight = model.plan(np.full((N, M), -0.01), np.full((N, M), 0.01), 0.0)
+    tight = model.backward_pass(np.full((N, M), -0.01), np.full((N, M), 0.01), 0.0)
     assert np.abs(tight.changes).max() <= 0.01
-    priced = model.plan(-free, free, 10.0)
-    assert np.abs(priced.changes).sum() < np.abs(model.plan(-free, free, 0.0).changes).sum()
-    assert knots(0, effort=-1e4).plan(-free, free, 0.0) is None
+    priced = model.backward_pass(-free, free, 10.0)
+    assert np.abs(priced.changes).sum() < np.abs(model.backward_pass(-free, free, 0.0).changes).sum()
+    assert knots(0, effort=-1e4).backward_pass(-free, free, 0.0) is None
 
 
 @pytest.mark.slow
@@ -90,6 +90,6 @@ def test_a_horizon_that_sweeps_as_one_compiled_call_makes_the_plan_of_one_that_d
     u = goals.torque[:-1] + np.random.default_rng(1).normal(size=(3, 12))
     states, inputs, _ = problem.roll(x, np.tile(x, (4, 1)), u, 0.0 * u, np.zeros((3, 12, 36)), 0.0)
     made, free = problem.quadratic(states, inputs), np.full((3, 12), np.inf)
-    ours, whole = made.plan(-free, free, 0.0), backward(made.assembled, -free, free, 0.0)
+    ours, whole = made.backward_pass(-free, free, 0.0), backward(made.assembled, -free, free, 0.0)
     np.testing.assert_allclose(ours.gains, whole.gains, atol=1e-9 * np.abs(whole.gains).max())
     np.testing.assert_allclose(ours.changes, whole.changes, atol=1e-9 * np.abs(whole.changes).max())
