@@ -6,7 +6,7 @@ of ours.
 """
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeAlias
@@ -48,6 +48,8 @@ class Running(Protocol):
     def refusals(self) -> list[Own]: ...
 
     def lookup(self, table: Scalar, position: tuple[Scalar, ...]) -> Scalar: ...
+
+    def random(self, parts: Sequence[tuple[int, int, int]], words: Sequence[Scalar]) -> list[Scalar]: ...
 
     def no_fold(self, values: Scalar, which: Scalar, name: Hashable) -> Scalar: ...
 

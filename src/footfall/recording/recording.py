@@ -105,7 +105,7 @@ class Recording:
 
     @property
     def torque(self) -> Float[ndarray, "T nj"]:
-        """Applied joint torque [N m]."""
+        """Torque of the motors, as seen at the joints: behind belts that on the rotors [N m]."""
         return self["torque"]
 
     @property
@@ -148,6 +148,11 @@ class Recording:
     def object_poses(self, row: int) -> Float[ndarray, "n 7"]:
         """Positions and quaternions of the free bodies in one row."""
         return self["object_pose"][row] if "object_pose" in self else np.zeros((0, 7))
+
+    @property
+    def motor_velocity(self) -> Float[ndarray, "T nj"]:
+        """Rates of the motors, as seen at the joints: those of the joints unless there are belts between [rad/s]."""
+        return self.columns.get("rotor_velocity", self.joint_velocity)
 
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
@@ -229,7 +234,7 @@ class Recording:
         """
         if "spent" in self.columns:
             return float(self["spent"][-1] - self["spent"][0])
-        power = np.maximum(self.torque * self.joint_velocity, 0.0).sum(axis=1)
+        power = np.maximum(self.torque * self.motor_velocity, 0.0).sum(axis=1)
         return float(np.trapezoid(power, self.time))
 
     def _works(self) -> list[str]:

@@ -159,6 +159,11 @@ class Recorder:
     def _columns(self, rows: Rows) -> dict[str, ndarray]:
         feet, state = self.robot.nf, rows.state
         kinetic, potential = self.energies(state.q, state.v)
+        if (belt := self.model.world.joints.belt) is not None:
+            robot, (position, rate) = self.robot, (state.contact[key] for key in ROTOR)
+            positions, rates = state.q[:, robot.nq - robot.nj :], state.v[:, robot.nv - robot.nj :]
+            kinetic = kinetic + belt.kinetic(robot, rates, rate)
+            potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
             **columns_of(rows, feet, self._work_before),
             "kinetic": kinetic,

@@ -19,7 +19,6 @@ import nptrace
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.errors import InputError
 from footfall.identity import digest_of
-from footfall.kinematics.forward import joint_rates
 from footfall.parameters import look_up, replaced
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness
@@ -94,8 +93,7 @@ class RunState:
     v: Float[ndarray, "nv"]
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
-    work: Float[ndarray, "5"]  # of motors, passive torques, contact and pushes since the start [J]; of the motors again
-    # without what they took when they braked
+    work: Float[ndarray, "5"]  # since the start [J], as in ``step.Done``
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
     memory: PyTree = ()  # of the controller
     objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
@@ -131,17 +129,13 @@ def physics(
     model: SimulationModel, state: RunState, command: JointCommand, push: Float[ndarray, "wrenches"]
 ) -> RunState:
     """The physics of one tick: the command is held while the robot moves."""
-    robot = model.world.robot
 
     def substep(_: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
         q, v, _, _, work, memory, objects = moving
         after, acted, done = integrate_step(
             model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
         )
-        rates = 0.5 * (joint_rates(robot, v) + joint_rates(robot, after.v))  # as in the audit
-        spent = model.dt * np.sum(np.maximum(acted.motor * rates, 0.0))
-        work = work + np.concatenate([done, np.stack([spent])])
-        return after.q, after.v, acted.motor, acted.forces, work, after.memory, after.objects
+        return after.q, after.v, acted.motor, acted.forces, work + done.work, after.memory, after.objects
 
     moving: tuple[PyTree, ...] = (
         state.q,

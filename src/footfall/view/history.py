@@ -48,8 +48,8 @@ class PlotHistory:
     def add(self, sim: Simulation, block: dict[str, ndarray]) -> None:
         """The last row of a block, with means over it where a peak says little."""
         robot, q, v = sim.robot, block["q"][-1], block["v"][-1]
-        joints = block["v"][:, robot.nv - robot.nj :]
-        power = float(np.maximum(block["torque"] * joints, 0.0).sum(axis=1).mean())
+        rates = block.get("rotor_velocity", block["v"][:, robot.nv - robot.nj :])
+        power = float(np.maximum(block["torque"] * rates, 0.0).sum(axis=1).mean())
         height, forward, sideways, speed, roll, pitch = float("nan"), 0.0, 0.0, 0.0, 0.0, 0.0
         if robot.floating:
             R = to_rotation(q[3:7])

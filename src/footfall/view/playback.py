@@ -141,7 +141,7 @@ class PlaybackPage:
                 plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})
             if "torque" in rec and rec.robot.nj:
                 plot("largest joint torque [N m]", {"torque": np.abs(rec.torque).max(axis=1)})
-                power = np.maximum(rec.torque * rec.joint_velocity, 0.0).sum(axis=1)
+                power = np.maximum(rec.torque * rec.motor_velocity, 0.0).sum(axis=1)
                 plot("positive motor power [W]", {"power": power})
             if "kinetic" in rec:
                 plot("kinetic energy [J]", {"kinetic": rec["kinetic"]})

@@ -10,6 +10,7 @@ from nptrace.frontend import tree
 from nptrace.frontend.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
 from nptrace.frontend.scalar import Scalar, node_of
 from nptrace.ir.graph import Graph, Node
+from nptrace.ir.philox import Part
 from nptrace.ir.refusal import refusal
 
 
@@ -43,6 +44,17 @@ class Tracer:
             return Scalar(graph, read(*(node_of(graph, p) for p in at)))
 
         return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
+
+    def random(self, parts: Sequence[Part], words: Sequence[Operand]) -> list[Operand]:
+        """Parts of the random block of a counter and a key, in 16-bit words."""
+        graph = self.graph
+
+        def one(*elements: Element) -> tuple[Scalar, ...]:
+            nodes = [node_of(graph, x) for x in elements]
+            return tuple(Scalar(graph, graph.random(part, *nodes)) for part in parts)
+
+        found = np.frompyfunc(one, len(words), len(parts))(*map(plain, words))
+        return [wrap(x) for x in (found if len(parts) > 1 else [found])]
 
     def _run_time_table(self, table: Operand) -> tuple[int, tuple[int, ...]]:
         """(first input, shape) of a table whose elements are inputs in a row."""
