@@ -88,7 +88,9 @@ class KnotsModel:
     Z: ndarray  # room for the other way
     L: ndarray
 
-    def backward_pass(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None:
+    def backward_pass(
+        self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
+    ) -> BackwardPass | None:
         """As ``sweep.backward``."""
         if self.sweep is None or weight or np.isfinite(low).any() or np.isfinite(high).any():
             return backward(self.assembled, low, high, weight)
