@@ -108,7 +108,7 @@ def elsewhere(policy, robot, order, signs, unit, history, stacking):
     """The same policy as someone else would have wired it: order, signs, unit and history are its own."""
     it, n, factor = policy.drive.interface(robot), robot.nj, 180.0 / np.pi if unit == "deg" else 1.0
     order, signs = np.array(order), np.array(signs, float)
-    sizes = [size for size, _ in policy.drive.parts(robot).values()]
+    sizes = [size for size, _ in policy.drive.terms(robot).values()]
     edges = np.cumsum([0, *sizes])
     # columns of an own observation in terms of the travelled one's newest frame
     to_own = np.zeros((47, 47))
