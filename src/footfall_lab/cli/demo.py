@@ -73,6 +73,6 @@ def _lines(demo: Demo) -> list[str]:
         f" {demo.dynamics_worst:.0e}",
         f"same controller in MuJoCo: {x:.1f} mm apart along x in the first second, contacts agree {agreement:.0%}",
         f"10 s of a published trot: {ours:.2f} s here, {mujoco:.2g} s in MuJoCo, {printed:.0f} s in the paper",
-        f"{len(demo.many.paths)} robots that differ: {demo.many.duration:g} s of walking in {demo.many.seconds:.1f} s of"
-        " processor time",
+        f"{len(demo.many.paths)} robots that differ: {demo.many.duration:g} s of walking in"
+        f" {demo.many.seconds:.1f} s of processor time",
     ]
