@@ -16,7 +16,7 @@ import footfall as ff
 
 FOLDER = Path(__file__).parent / "reference"
 PACKAGES = tuple(name for name in ff.__all__ if inspect.ismodule(getattr(ff, name)))
-BESIDE = ("nptrace", "nptrace.solve", "footfall_lab.verify")  # packages beside the front page
+BESIDE = ("nptrace", "nptrace.random", "nptrace.solve", "footfall_lab.verify")  # packages beside the front page
 _OBJECT = re.compile(r" at 0x[0-9a-f]+")
 
 

@@ -5,6 +5,7 @@ Names load when they are first used, so that importing nptrace does not load LLV
     f = nptrace.compile(function, x, y)                  # machine code; or target="batch": SIMD lanes
     J = nptrace.jacobian(function, x, y, wrt="x")        # exact derivatives
     nptrace.repeat, nptrace.scan, nptrace.lookup, ...    # loops and tables, which plain NumPy cannot say
+    nptrace.random.normal(key, counter, shape)           # random numbers, the same on every target
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from nptrace.lazy import lazy_exports
 packages.register(__name__, __path__[0])
 
 if TYPE_CHECKING:
-    from nptrace import solve
+    from nptrace import random, solve
     from nptrace.autodiff.differentiate import gradient, jacobian
     from nptrace.errors import InputError, NptraceError, TraceError, TraceMismatch
     from nptrace.frontend.tracer import trace
@@ -46,6 +47,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "numeric": "custom_fixed_point gradient_bottleneck is_tracing lookup mark_derivative_invalid no_fold norm"
         " repeat scan select smoothstep solution stop_gradient untraced",
         "errors": "InputError NptraceError TraceError TraceMismatch",
+        "random": "random",
         "solve": "solve",
     },
 )

@@ -16,6 +16,7 @@ import builtins
 import functools
 import hashlib
 import math
+import operator
 import sys
 import time
 import types
@@ -70,6 +71,17 @@ def modules_of(value: object) -> set[str]:
 # -- what a module can reach ------------------------------------------------------------------------------------------
 def reached(modules: Iterable[str]) -> tuple[str, ...]:
     """Return the library modules that can be reached by import from the given ones, themselves included, sorted."""
+    key = (frozenset(modules), tuple(packages.folders.items()))
+    if key not in _reached or any(_facts(name) is not facts for name, facts in _reached[key].items()):
+        _reached[key] = _reach(key[0])
+    return tuple(_reached[key])
+
+
+_reached: dict[tuple, dict[str, Facts]] = {}  # by modules and folders: what was reached, and its facts then
+
+
+def _reach(modules: Iterable[str]) -> dict[str, Facts]:
+    """Follow imports from modules; what is reached by name, sorted."""
     found: dict[str, Facts | None] = {}  # every file is looked at once
 
     def facts_of(module: str) -> Facts | None:
@@ -88,7 +100,7 @@ def reached(modules: Iterable[str]) -> tuple[str, ...]:
             elif (facts := facts_of(name)) is not None:
                 stack += _imported(facts, facts_of)
     source_facts.keep()
-    return tuple(sorted(name for name in seen if found.get(name) is not None))
+    return {name: facts for name in sorted(seen) if (facts := found.get(name)) is not None}
 
 
 def digest(modules: Iterable[str]) -> str:
@@ -148,7 +160,7 @@ def _path(module: str, folders: tuple[tuple[str, Path], ...]) -> Path | None:
 
 
 # -- whether what is loaded is what the files contain -----------------------------------------------------------------
-_unmodified: dict[str, tuple] = {}  # by module: what it held when it was compared with its file
+_unmodified: dict[str, _Space] = {}  # by module: what it held when it was compared with its file
 
 
 def modified(modules: Iterable[str]) -> str | None:
@@ -163,27 +175,45 @@ def modified(modules: Iterable[str]) -> str | None:
         facts = _facts(module) if isinstance(loaded, types.ModuleType) else None
         if loaded is None or facts is None:
             continue
-        state = (facts.digest, *_state(vars(loaded)))
-        if _unmodified.get(module) != state:
+        known = _unmodified.get(module)
+        if known is None or known.facts is not facts or not known.still_holds(vars(loaded)):
+            held = _Space(facts, vars(loaded))
             if name := _difference(loaded, facts):
                 return f"{module}.{name}"
-            _unmodified[module] = state
+            _unmodified[module] = held
     return None
 
 
-def _state(space: Mapping[str, object]) -> tuple:
-    """Something that changes when a name of a namespace, or of a class in it, is given another object."""
-    found: list[object] = []
-    for name, value in dict(space).items():
-        found += (name, id(value))
-        if isinstance(value, types.FunctionType):
-            found += (id(value.__code__), id(value.__defaults__))
-        elif isinstance(value, type) and in_package(value.__module__):
-            for member, x in vars(value).items():
-                found += (member, id(x))
-                if isinstance(x, types.FunctionType):
-                    found += (id(x.__code__), id(x.__defaults__))
-    return tuple(found)
+class _Space:
+    """What a namespace and the library's classes in it held, to find out soon whether a name has another object now.
+
+    The objects themselves are kept, not their numbers: those are given to others once an object is gone. All is
+    compared by identity, in loops of C, for it is done before each compilation.
+    """
+
+    def __init__(self, facts: Facts, space: Mapping[str, object]) -> None:
+        self.facts = facts
+        self.names, self.values = list(space), list(space.values())
+        kinds = {id(x): x for x in self.values if isinstance(x, type) and in_package(x.__module__)}
+        self.classes = [(vars(kind), list(vars(kind)), list(vars(kind).values())) for kind in kinds.values()]
+        members = [*self.values, *(member for _, _, values in self.classes for member in values)]
+        self.functions = [x for x in members if isinstance(x, types.FunctionType)]
+        self.contents = [(content, [*map(content, self.functions)]) for content in _CONTENTS]
+
+    def still_holds(self, space: Mapping[str, object]) -> bool:
+        """Return whether all names stand for the same objects, and all functions for the same code and defaults."""
+        return (
+            _same(self.names, self.values, space)
+            and all(_same(names, values, kind) for kind, names, values in self.classes)
+            and all(all(map(operator.is_, held, map(content, self.functions))) for content, held in self.contents)
+        )
+
+
+_CONTENTS = [operator.attrgetter(name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
+
+
+def _same(names: list[str], values: list[object], space: Mapping[str, object]) -> bool:
+    return len(names) == len(space) and all(map(operator.is_, values, [*space.values()])) and names == [*space]
 
 
 def _difference(module: types.ModuleType, facts: Facts) -> str | None:

@@ -8,7 +8,7 @@ import hashlib
 import math
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +82,8 @@ def keep() -> None:
     global _on_disk
     kept = _kept()
     if len(kept) > _on_disk:
+        if (entry := cache.Cache().get(_KEY)) is not None:  # what other processes found meanwhile
+            kept.update(entry.meta | kept)
         _on_disk = len(kept)
         while len(kept) > _MOST:
             del kept[next(iter(kept))]
@@ -93,35 +95,84 @@ _MOST = 4_000  # files, those of older versions among them
 
 # -- parsing ----------------------------------------------------------------------------------------------------------
 def _parse(tree: ast.Module, package: str) -> dict:
-    assigned_elsewhere = {
-        name for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
-    }
+    top = list(_statements(tree, inside=False))
+    whole = _Found()
+    whole.search([node for node in tree.body if not _is_for_type_checkers(node)])
+    names = _names(top) | whole.stored
+    whole.search([node for node in tree.body if _is_for_type_checkers(node)])
     return {
-        "imports": sorted({(there, what or "") for _, there, what in _imports(tree, package, inside=True)}),
-        "bindings": {here: (there, what) for here, there, what in _imports(tree, package, inside=False)},
-        "lazy": _lazy(tree, package),
-        "names": sorted(_names(tree)),
+        "imports": sorted(
+            {(there, what or "") for _, there, what in _imports(_statements(tree, inside=True), package)}
+            | {(module, "") for module in whole.imported}
+        ),
+        "bindings": {here: (there, what) for here, there, what in _imports(top, package)},
+        "lazy": {name: f"{package}.{file}" for file, names in whole.lazy.items() for name in names.split()},
+        "names": sorted(names),
         "defined": _defined(tree, ""),
-        "values": {k: repr(v) for k, v in _values(tree, "").items() if k not in assigned_elsewhere},
+        "values": {k: repr(v) for k, v in _values(tree, "").items() if k not in whole.assigned_elsewhere},
     }
+
+
+class _Found:
+    """What is looked for in every expression: files are long, so that one walk through them finds all of it."""
+
+    def __init__(self) -> None:
+        self.stored: set[str] = set()  # names that are given a value
+        self.assigned_elsewhere: set[str] = set()  # names that functions change: global or nonlocal there
+        self.imported: set[str] = set()  # modules named in full in ``import_module("...")``
+        self.lazy: dict[str, str] = {}  # files and the names in them: the table given to ``lazy_exports``
+
+    def search(self, nodes: Iterable[ast.AST]) -> None:
+        """Search nodes, and all below them."""
+        stack = [*nodes]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Name):
+                if isinstance(node.ctx, ast.Store):
+                    self.stored.add(node.id)
+            elif not isinstance(node, ast.Constant):
+                if isinstance(node, ast.Call):
+                    self._call(node)
+                elif isinstance(node, ast.Global | ast.Nonlocal):
+                    self.assigned_elsewhere.update(node.names)
+                for field in node._fields:
+                    value = getattr(node, field, None)
+                    if isinstance(value, list):
+                        stack += [part for part in value if isinstance(part, ast.AST)]
+                    elif isinstance(value, ast.AST):
+                        stack.append(value)
+
+    def _call(self, node: ast.Call) -> None:
+        match node:
+            case ast.Call(func=ast.Name(id="lazy_exports"), args=[_, table]):
+                files: dict[str, str] = _value(table, {})  # type: ignore[assignment]
+                self.lazy |= files
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if "import_mod" in ast.dump(
+                function
+            ):
+                self.imported.add(name)
 
 
 def _statements(tree: ast.AST, inside: bool) -> Iterator[ast.stmt]:
     """The statements that can run: of the module alone, or those inside functions and classes too."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            for other in node.orelse:
-                yield from (other, *_statements(other, inside))
+    for field in ("body", "handlers", "cases", "orelse", "finalbody"):
+        if field == "body" and _is_for_type_checkers(tree):
             continue
-        if isinstance(node, ast.stmt):
-            yield node
-        if inside or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _statements(node, inside)
+        parts = getattr(tree, field, ())
+        for node in parts if isinstance(parts, list) else ():  # an expression has a body too
+            if isinstance(node, ast.stmt) and not _is_for_type_checkers(node):
+                yield node
+            if inside or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield from _statements(node, inside)
 
 
-def _imports(tree: ast.Module, package: str, inside: bool) -> Iterator[tuple[str, str, str | None]]:
-    """(name here, module, name there) of the imports."""
-    for node in _statements(tree, inside):
+def _is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def _imports(statements: Iterable[ast.stmt], package: str) -> Iterator[tuple[str, str, str | None]]:
+    """(name here, module, name there) of the imports among statements."""
+    for node in statements:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name, alias.name, None
@@ -130,38 +181,16 @@ def _imports(tree: ast.Module, package: str, inside: bool) -> Iterator[tuple[str
             module = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
                 yield alias.asname or alias.name, module, alias.name
-    if inside:
-        yield from (("", module, None) for module in _imported_by_call(tree))
 
 
-def _imported_by_call(tree: ast.Module) -> Iterator[str]:
-    """Modules named in full in ``import_module("...")``."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if "import_mod" in ast.dump(
-                function
-            ):
-                yield name
-
-
-def _lazy(tree: ast.Module, package: str) -> dict[str, str]:
-    """The names that a package loads when they are first used: the table given to ``lazy_exports``."""
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "lazy_exports" and len(node.args) == 2:
-            table: dict[str, str] = _value(node.args[1], {})  # type: ignore[assignment]
-            found |= {name: f"{package}.{file}" for file, names in table.items() for name in names.split()}
-    return found
-
-
-def _names(tree: ast.Module) -> set[str]:
-    found = set()
-    for node in _statements(tree, inside=False):
+def _names(statements: Iterable[ast.stmt]) -> set[str]:
+    """The names of functions, classes and imports among statements."""
+    found: set[str] = set()
+    for node in statements:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-        found |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     return found
 
 

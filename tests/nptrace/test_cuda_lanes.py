@@ -12,7 +12,7 @@ from lane_programs import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 
 import nptrace as trace
 from footfall.errors import InputError
-from nptrace import lookup, repeat
+from nptrace import lookup, random, repeat
 from nptrace.codegen import cuda
 from nptrace.codegen.emit import first_is_state
 from nptrace.ir.program import walk
@@ -144,6 +144,22 @@ def test_what_is_no_state_is_written_leg_by_leg(tmp_path):
     library.run_evaluate(pointer(state), None, pointer(np.ravel(table)), pointer(out), 1)
     one = trace.compile(feet, x, table, cache=None)(x, table)
     np.testing.assert_array_equal(out, np.concatenate([np.ravel(part) for part in one]))
+
+
+def test_four_threads_draw_the_numbers_of_one(tmp_path):
+    """Bits are drawn by all four threads alike, and what is made of them goes to the leg it belongs to."""
+
+    def noisy(x, counter):
+        noise = random.normal(random.key(1), counter, (4,))
+        return four_legs(STEPPING, x, noise)
+
+    made = slp.vectorised(reassociated(program(noisy, np.ones(14), np.ones(3))))
+    library = emulate(made, first_is_state([14, 3]), np.float64, tmp_path)
+    x, counter = np.random.default_rng(0).normal(size=(9, 14)), random.words(np.arange(9) + 2**24, 3)
+    state, rest, out = np.ascontiguousarray(x.T), np.ascontiguousarray(counter.T), np.zeros((14, 9))
+    library.run_evaluate(pointer(state), pointer(rest), None, pointer(out), 9)
+    batch = trace.compile(noisy, x[0], counter[0], target="batch", lanes=4, cache=None)
+    np.testing.assert_array_equal(out.T, batch(x, counter))
 
 
 def test_a_table_in_the_state_is_refused():

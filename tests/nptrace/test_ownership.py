@@ -16,10 +16,11 @@ from footfall import compiling
 from footfall.contact.compliant import Compliant
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.joint import joint_pd
-from nptrace import ownership, packages
+from nptrace import ownership, packages, source_facts
 from nptrace.runtime.cache import Cache
 
 gravity_file = importlib.import_module("footfall.dynamics.gravity_terms")
+program_file = importlib.import_module("nptrace.ir.program")
 tick_file = importlib.import_module("footfall.sim.tick")
 SOURCES = Path(ff.__file__).parents[1]
 
@@ -124,6 +125,8 @@ def test_replaced_things_are_found_by_name(monkeypatch):
     assert found(tick_file, "tick", lambda *a: None) == "footfall.sim.tick.tick"
     assert found(tick_file, "abs", lambda *a: None) == "footfall.sim.tick.abs"
     assert found(tick_file.tick, "__code__", doubled.__code__) == "footfall.sim.tick.tick"
+    keywords = {"fuse": False, "names": None}
+    assert found(program_file.build, "__kwdefaults__", keywords) == "nptrace.ir.program.build.__defaults__"
     assert found(np, "tanh", np.sinh) == "numpy.tanh"
     numbers = {f"{m}.{name}": text for m in modules for name, text in ownership._facts(m).values.items()}
     constants = [name for name, text in numbers.items() if text.replace(".", "").isdigit() and name.count("_") > 0]
@@ -148,6 +151,30 @@ def test_a_library_that_ran_much_is_not_taken_for_a_changed_one(robot, tmp_path)
     assert in_another_process(code, str(tmp_path / "run.mcap"))[0] > 300
 
 
+def test_what_was_found_once_is_not_looked_for_again_until_a_file_changes(copy, monkeypatch):
+    before = ownership.reached([tick_file.__name__])
+    with monkeypatch.context() as patch:
+        patch.setattr(ownership, "_reach", None)
+        assert ownership.reached([tick_file.__name__]) == before
+    file = copy / "footfall" / "sim" / "tick.py"
+    file.write_text(file.read_text() + "\nimport footfall.sweep.plot\n")
+    assert set(ownership.reached([tick_file.__name__])) - set(before) >= {"footfall.sweep.plot"}
+
+
+def test_facts_that_processes_find_at_the_same_time_are_all_kept(cache, copy, monkeypatch):
+    for name in ("tick", "step"):  # each began with an empty folder
+        source_facts._kept.cache_clear()
+        source_facts._read.cache_clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(source_facts, "_kept", functools.cache(dict))
+            patch.setattr(source_facts, "_on_disk", 0)
+            source_facts.read(f"footfall.sim.{name}", copy / "footfall" / "sim" / f"{name}.py")
+            source_facts.keep()
+    source_facts._read.cache_clear()
+    source_facts._kept.cache_clear()
+    assert len(source_facts._kept()) == 2
+
+
 # -- the key ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def locomotion(robot):
@@ -159,8 +186,10 @@ def entered(locomotion, tmp_path_factory):
     """The library's files whose code runs while a step under whole-body control is traced."""
     files = set()
 
+    is_tracing = nptrace.is_tracing  # a million calls: the package finds its names anew for each
+
     def note(frame, event, argument):
-        if nptrace.is_tracing():
+        if frame.f_code.co_filename not in files and is_tracing():
             files.add(frame.f_code.co_filename)
 
     with pytest.MonkeyPatch.context() as patch:

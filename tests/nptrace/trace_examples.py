@@ -140,6 +140,25 @@ def functions(x, y):
     )
 
 
+def noise(words, x):
+    """Draws of every kind, with traced keys and counters, in a loop and outside."""
+    key, counter = words[:4], words[4:]
+    drawn = nptrace.repeat(
+        3, lambda i, c: c + x * nptrace.random.normal(key, np.stack([counter[0], counter[1], i]), (3,)), np.zeros(3)
+    )
+    folded = nptrace.random.fold_in(key, counter)
+    few = nptrace.random.normal(folded, counter, (2, 3))
+    return np.concatenate(
+        [
+            drawn,
+            few[0] * few[1],
+            nptrace.random.uniform(key, counter, (5,)),
+            2.0**-16 * nptrace.random.bits(nptrace.random.key(7), counter, (2,)),
+            2.0**-16 * nptrace.random.advance(counter),
+        ]
+    )
+
+
 PAIR = (np.array([0.3, -1.2, 2.5]), np.array([-0.7, 0.4, 1.1]))
 
 EXAMPLES = {
@@ -150,6 +169,7 @@ EXAMPLES = {
     "swapped": (swapped, (PAIR[0],)),
     "terrain": (terrain, (np.array([1.4, 2.7]),)),
     "own terrain": (own_terrain, (TABLE, np.array([1.4, 2.7]))),
+    "noise": (noise, (np.array([1.0, 2.0, 65535.0, 50000.0, 64321.0, 123.0]), PAIR[0])),
 }
 
 

@@ -12,7 +12,7 @@ from footfall.recording.recording import Recording
 
 @dataclass(frozen=True, kw_only=True)
 class MotorLoad:
-    """What one motor gave over a run, at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
+    """What one motor gave over a run, as seen at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
 
     joint: str
     rms: float
@@ -29,11 +29,15 @@ class MotorLoad:
 
 
 def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
-    """The load of every actuator over a recording; a belt or gear is part of the ratings at the joint."""
+    """Return the load of every actuator over a recording.
+
+    A gear or the ratio of a belt is part of the ratings at the joint. Behind elastic belts (``ff.sim.Belt``) torques
+    and speeds are those of the rotors, not of the joints.
+    """
     robot = recording.robot
     if not len(recording):
         raise InputError("the recording has no rows: there is no load to report")
-    torque, rates = recording["torque"], recording.v[:, robot.nv - robot.nj :]
+    torque, rates = recording["torque"], recording.motor_velocity
     place = {name: k for k, name in enumerate(robot.joint_names)}
     loads = []
     for actuator in robot.actuators:

@@ -21,6 +21,7 @@ from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
 from footfall.mujoco.model import library
+from footfall.recording.force_mean import ForceMeans
 from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.files.feet import POINT
@@ -30,7 +31,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
 from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, SimulationModel
+from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
 
@@ -122,7 +123,8 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
     data.qpos[order.q], data.qvel[order.v] = q[7:], v[6:]
     feet = _foot_geoms(mj, model, robot)
     memory, rows, wall = simulation.state.memory, [], 0.0
-    force = np.zeros((robot.nf, 3))
+    force, impulse = np.zeros((robot.nf, 3)), no_impulse(robot, run.period)
+    means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
     for k in range(ticks):
         asked, memory = controller(k * run.period, q, v, force, memory)
@@ -133,14 +135,17 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
             data.qfrc_applied[order.v] = push[6:]
-        began = time.perf_counter()
-        mj.mj_step(model, data, nstep=run.substeps)
-        wall += time.perf_counter() - began
+        impulse = np.stack([impulse[0]] * len(impulse))
+        for step in range(run.substeps):
+            began = time.perf_counter()
+            mj.mj_step(model, data)
+            wall += time.perf_counter() - began
+            force = _foot_forces(mj, model, data, feet)
+            impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
-        force = _foot_forces(mj, model, data, feet)
-        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force))
-    time_, qs, vs, position, torque, forces = (np.array(column) for column in zip(*rows))
+        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force, impulse))
+    time_, qs, vs, position, torque, forces, impulses = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_,
         "q": qs,
@@ -148,6 +153,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
         "command_position": position,
         "torque": torque,
         "force": forces,
+        "force_mean": means.add(time_, impulses),
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }
     meta = {

@@ -26,6 +26,7 @@ from footfall.contact.terrain import from_json as ground_from_json
 from footfall.errors import InputError, unknown
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
+from footfall.recording.force_mean import means_of_rows
 from footfall.recording.object_form import objects_of
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
@@ -105,13 +106,22 @@ class Recording:
 
     @property
     def torque(self) -> Float[ndarray, "T nj"]:
-        """Applied joint torque [N m]."""
+        """Torque of the motors, as seen at the joints: behind belts that on the rotors [N m]."""
         return self["torque"]
 
     @property
     def force(self) -> Float[ndarray, "T nf 3"]:
-        """Force of the ground on each foot, world axes [N]."""
+        """Force of the ground on each foot in the last step, world axes [N]; its peaks grow as steps get shorter."""
         return self["force"]
+
+    @property
+    def force_mean(self) -> Float[ndarray, "T nf 3"]:
+        """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
+
+        By the impulses of all steps; of the rows of ``force`` where nobody counted these. What was before the recording
+        counts as nothing.
+        """
+        return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
     @property
     def contact(self) -> Bool[ndarray, "T nf"]:
@@ -148,6 +158,11 @@ class Recording:
     def object_poses(self, row: int) -> Float[ndarray, "n 7"]:
         """Positions and quaternions of the free bodies in one row."""
         return self["object_pose"][row] if "object_pose" in self else np.zeros((0, 7))
+
+    @property
+    def motor_velocity(self) -> Float[ndarray, "T nj"]:
+        """Rates of the motors, as seen at the joints: those of the joints unless there are belts between [rad/s]."""
+        return self.columns.get("rotor_velocity", self.joint_velocity)
 
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
@@ -229,7 +244,7 @@ class Recording:
         """
         if "spent" in self.columns:
             return float(self["spent"][-1] - self["spent"][0])
-        power = np.maximum(self.torque * self.joint_velocity, 0.0).sum(axis=1)
+        power = np.maximum(self.torque * self.motor_velocity, 0.0).sum(axis=1)
         return float(np.trapezoid(power, self.time))
 
     def _works(self) -> list[str]:

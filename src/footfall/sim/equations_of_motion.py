@@ -55,10 +55,11 @@ class State:
 class Acted:
     """The forces that acted during a step, implicit parts included."""
 
-    motor: Float[ndarray, "nj"]  # joint torques of the motors [N m]
+    motor: Float[ndarray, "nj"]  # torques of the motors, behind belts on their rotors, as seen at the joints [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
-    generalised: Float[ndarray, "4 nv"]  # of motors, losses, contact and pushes, whose work is audited
+    # of what turns the joints (motors, or belts), losses, contact and pushes, whose work is audited
+    generalised: Float[ndarray, "4 nv"]
     memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
     objects: PyTree = ()  # accelerations of free bodies, rows of six
 
@@ -192,7 +193,9 @@ def _last_iteration(
         objects=np.zeros((len(world.objects), 6)) if world.objects else (),
     )
     start = _Iteration(Solution(np.zeros(robot.nv), nothing, modes, 0.0), 0.0, inputs, State(state.q, state.v))
-    return nptrace.repeat(MAX_ITERATIONS, again, start, until=lambda carry: carry.solution.changed < 0.5)
+    return nptrace.repeat(
+        MAX_ITERATIONS, again, start, until=lambda carry: carry.solution.changed < 0.5, body_holds=True
+    )
 
 
 # -- the equations of motion -------------------------------------------------------------------------------------------
@@ -250,13 +253,20 @@ def equations_of_motion(
     a = limbs.unfolded(a)
     # what acted, and whether the modes agree
     a_J = joint_rates(robot, a)
-    motor, passive, spring = joints.at_end(a_J, dt)
+    drive, passive, spring = joints.at_end(a_J, dt)
     joint_modes, changed = joints.update_modes(a_J, dt, iteration)
     changed = changed + contact.changed
     memory = {**contact.memory, **joints.rotors_after(a_J, dt)}
     pushes = generalised_forces(system.points, contact.forces, system.width, robot.nv)
     forces = contact_forces_world(world, system.axes, contact.forces)
     losses = passive - spring  # the work of springs is potential energy
-    audited = np.stack([generalised(robot, motor), generalised(robot, losses), pushes, pushed])
-    acted = Acted(motor=motor, passive=passive, forces=forces, generalised=audited, memory=memory, objects=a_objects)
+    audited = np.stack([generalised(robot, drive), generalised(robot, losses), pushes, pushed])
+    acted = Acted(
+        motor=joints.motor_torque(a_J, dt),
+        passive=passive,
+        forces=forces,
+        generalised=audited,
+        memory=memory,
+        objects=a_objects,
+    )
     return Solution(a, acted, Modes(contact.modes, joint_modes), changed)

@@ -19,8 +19,8 @@ A ``Belt`` has a rotor of its own: its inertia here, the joint there, elasticity
 
 θ and ω are the rotor's angle and rate, all of it as seen at the joint (inertia times the gear's ratio squared), and b
 is what the joint receives. Teeth only push: b never pulls the side that it stands on. This is the two-mass system that
-drives are tuned by, with k (1/J + 1/I) for its eigenfrequency's square. ``motor`` is then what the belt passes on to
-the joint, and a motor's limits are those of its rotor's speed at the start of the step. In an implicit step the rotor's
+drives are tuned by, with k (1/J + 1/I) for its eigenfrequency's square. A motor's limits are those of its rotor's speed
+at the start of the step. In an implicit step the rotor's
 rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint gets a torque and a slope
 as from any motor, both bodies end the step together, and b acts on both of them. The elastic part is taken at the
 start of the step (with positions moved by new velocities: no damping that is not in the belt), and gradually at the end
@@ -118,6 +118,35 @@ class Belt:
                 raise InputError(f"joint '{bare[0]}' of robot '{robot.name}' has no armature: a belt needs inertia=...")
         return {POSITION: np.array(joint_positions(robot, q)), RATE: np.array(joint_rates(robot, v))}
 
+    def kinetic(
+        self, robot: Robot, rates: Float[ndarray, "*T nj"], rotor_rates: Float[ndarray, "*T nj"]
+    ) -> Float[ndarray, "*T"]:
+        """Return the kinetic energy [J] that a robot has more than with its armatures at its joints' rates.
+
+        Args:
+            rates: of the joints [rad/s], after any other axes.
+            rotor_rates: of the rotors behind belts [rad/s].
+        """
+        turning = armatures(robot) if self.inertia is None else np.zeros(robot.nj)
+        return 0.5 * np.sum(self.rotors(robot) * rotor_rates**2 - turning * rates**2, axis=-1)
+
+    def elastic(
+        self, ahead: Float[ndarray, "*T nj"], faster: Float[ndarray, "*T nj"], dt: float
+    ) -> Float[ndarray, "*T"]:
+        """Return the energy that belts store [J]: k s s_0 / 2, by their stretches at the end and the start of a step.
+
+        A step takes the elastic torque at its start and moves positions with its new rates; it conserves this energy,
+        which is k s² / 2 to first order in dt.
+
+        Args:
+            ahead: angles of the rotors less those of their joints [rad], after any other axes.
+            faster: rates of the rotors less those of their joints [rad/s].
+            dt: of the step that led there [s].
+        """
+        before = ahead - dt * faster
+        s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))
+        return 0.5 * np.sum(self.stiffness * s * s_0, axis=-1)
+
     def set_apart(
         self, armature: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], memory: Mapping[str, ndarray]
     ) -> tuple[Float[ndarray, "nj"], RotorState]:
@@ -141,7 +170,7 @@ class RotorState:
         return {POSITION: self.position + dt * rate, RATE: rate}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BeltTorque:
     """Torque of belts on joints at the joints' rates, its derivatives, and the rotors' rates at the joints."""
 
@@ -149,6 +178,9 @@ class BeltTorque:
     slope: Float[ndarray, "nj"]
     rotor_rate: Float[ndarray, "nj"]  # at the end of the step if the joint kept its rate
     follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it takes up
+    motor: Float[ndarray, "nj"]  # torque of the motor on the rotor at the rates at the start of the step
+    on_rotor: Float[ndarray, "nj"]  # its slope in the rotor's rate
+    on_joint: Float[ndarray, "nj"]  # and in the joint's
 
 
 def sides(belt: Belt, rotor: RotorState, q_J: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
@@ -185,7 +217,15 @@ def through_belt(
     free = (J + on_rotor) * rotor.rate + motor - pull
     follows = (g - on_joint) / N
     rotor_rate = (free + g * rates) / N
-    return BeltTorque(pull + g * (rotor_rate - rates), g * (1.0 - follows), rotor_rate, follows)
+    return BeltTorque(
+        torque=pull + g * (rotor_rate - rates),
+        slope=g * (1.0 - follows),
+        rotor_rate=rotor_rate,
+        follows=follows,
+        motor=motor,
+        on_rotor=on_rotor,
+        on_joint=on_joint,
+    )
 
 
 # -- motors, friction, springs and end stops ---------------------------------------------------------------------------
@@ -202,7 +242,7 @@ _LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its
 class JointForces:
     """Torques at the joints [N m] and their slope -dτ/dq̇ over one step [N m s/rad]."""
 
-    motor: Float[ndarray, "nj"]  # what the motors give
+    motor: Float[ndarray, "nj"]  # what the motors give the joints; what belts give them where there are belts
     passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
     motor_slope: Float[ndarray, "nj"]
     passive_slope: Float[ndarray, "nj"]
@@ -588,13 +628,21 @@ class JointFeedback:
     rotor: RotorState | None  # behind belts
 
     def at_end(self, a_J: Float[ndarray, "nj"], dt: float) -> tuple[ndarray, ndarray, ndarray]:
-        """(motor, passive, springs' part of it) as they acted over the step [N m]."""
+        """(motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
         motor, passive, spring = self.torques.motor, self.torques.passive, self.torques.spring
         if self.world.contact.implicit:
             motor = motor - dt * self.torques.motor_slope * a_J
             passive = passive - dt * self.torques.passive_slope * a_J
             spring = spring - dt * self.torques.spring_slope * a_J
         return motor, passive, spring
+
+    def motor_torque(self, a_J: Float[ndarray, "nj"], dt: float) -> Float[ndarray, "nj"]:
+        """Return what the motors gave over the step, on their rotors where they are behind belts [N m]."""
+        driven, faster = self.torques.driven, dt * a_J
+        if driven is None or self.rotor is None:
+            return self.at_end(a_J, dt)[0]
+        turned = driven.rotor_rate + driven.follows * faster - self.rotor.rate
+        return driven.motor - driven.on_rotor * turned - driven.on_joint * faster
 
     def update_modes(self, a_J: Float[ndarray, "nj"], dt: float, iteration: Scalar) -> tuple[dict[str, PyTree], PyTree]:
         """Return (modes for another iteration, in how many joints they differ) by the accelerations found."""

@@ -5,8 +5,8 @@ new velocities. They differ in whether the contact model is taken implicitly, wh
 (``match_implicitness``). ``heun`` and ``rk4`` are explicit in everything. Seed 000 says "explicit 2nd-order Euler",
 which is undefined: semi-implicit Euler and Heun are its two likely readings.
 
-Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work) as one vector, and
-normalise the quaternion at the end of every step.
+Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work and impulses) as one
+vector, and normalise the quaternion at the end of every step.
 
 Free rotation: the gyroscopic acceleration f(ω) = -I⁻¹(ω x Iω) turns ω about the momentum. Taken at the start of the
 step it leads ω outwards: 6.5 % of energy in 10 s at 7 rad/s and 1 ms, and a faster body diverges. At the middle,
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -35,7 +35,7 @@ from footfall.contact.model import ContactModel, as_contact_model
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
 from footfall.kinematics.closed_loops import project_to_loop_closure
-from footfall.kinematics.forward import joint_transforms
+from footfall.kinematics.forward import joint_positions, joint_rates, joint_transforms
 from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import (
@@ -46,7 +46,7 @@ from footfall.sim.equations_of_motion import (
     equations_of_motion,
     solve_active_set,
 )
-from footfall.sim.joints import JointModel
+from footfall.sim.joints import POSITION, RATE, JointModel
 from footfall.sim.world import World
 from footfall.spatial import Inertia, cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
@@ -100,6 +100,38 @@ def _gyroscopic(I: Float[ndarray, "3 3"], span: float) -> Callable[[ndarray], nd
     return lambda x: sum((form * (x[j] * x[k]) for (j, k), form in terms.items()), start=np.zeros(3))
 
 
+# -- what a step adds up -----------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Done:
+    """Work and impulses of one step."""
+
+    # [J] of motors, losses in joints, contact and pushes on the robot, rotors and belts included; of the motors again
+    # without what they took when they braked
+    work: Float[ndarray, "5"]
+    impulse: Float[ndarray, "nf 3"]  # of the ground on the feet, world axes [N s]
+
+
+def _done(world: World, state: State, after: State, acted: Acted, a: Float[ndarray, "nv"], dt: float) -> Done:
+    """Return force times the mean velocity of a step, so that the audit closes to the order of the integrator.
+
+    Motors behind belts work on their rotors. What belts get of the rotors and neither pass on nor store is lost.
+    """
+    robot = world.robot
+    motors, losses, contact, pushes = dt * (acted.generalised @ (state.v + 0.5 * dt * a))
+    rates = 0.5 * (joint_rates(robot, state.v) + joint_rates(robot, after.v))
+    if (belt := world.joints.belt) is not None:
+        passed_on, rates = motors, 0.5 * (state.memory[RATE] + acted.memory[RATE])
+        motors = dt * (acted.motor @ rates)
+        taken = dt * (joint_rates(robot, acted.generalised[0]) @ rates)
+        was, now = (
+            belt.elastic(memory[POSITION] - joint_positions(robot, q), memory[RATE] - joint_rates(robot, v), dt)
+            for memory, q, v in ((state.memory, state.q, state.v), (acted.memory, after.q, after.v))
+        )
+        losses = losses - (taken - passed_on - (now - was))
+    spent = dt * np.sum(np.maximum(acted.motor * rates, 0.0))
+    return Done(np.stack([motors, losses, contact, pushes, spent]), dt * acted.forces[: robot.nf])
+
+
 # -- semi-implicit Euler -----------------------------------------------------------------------------------------------
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
     """The state to which classical accelerations lead.
@@ -124,18 +156,17 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> S
 
 def step(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
-) -> tuple[State, Acted, Float[ndarray, "4"]]:
-    """(state after dt, what acted, work of motors, passive torques, contact and pushes [J]).
+) -> tuple[State, Acted, Done]:
+    """Return (the state after dt, what acted, its work and impulses).
 
-    ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``. Work is
-    force times the mean velocity of the step, so that the audit closes to the order of the integrator.
+    ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``.
     """
     a, acted, after = solve_active_set(equations_of_motion, advance, world, state, command, push, dt)
     if world.robot.loops:
         after = replace(after, q=project_to_loop_closure(world.robot, after.q))
     objects = step_free_bodies(world, state.objects, acted.objects, dt)
-    work = dt * (acted.generalised @ (state.v + 0.5 * dt * a))
-    return replace(after, memory=acted.memory, objects=objects), acted, work
+    done = _done(world, state, after, acted, a, dt)
+    return replace(after, memory=acted.memory, objects=objects), acted, done
 
 
 def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float) -> Scalar:
@@ -164,22 +195,26 @@ _STAGES: dict[str, tuple[tuple[float, float], ...]] = {  # (how far the stage lo
 
 def integrate_step(
     integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
-) -> tuple[State, Acted, Float[ndarray, "4"]]:
-    """(state after dt, what acted at its beginning, work done), as ``step``."""
+) -> tuple[State, Acted, Done]:
+    """Return (the state after dt, what acted, its work and impulses), as ``step``.
+
+    Of an explicit step of several stages that is what acted in the first stage, and work and impulses of all of them.
+    """
     world = match_implicitness(integrator, world).in_limb_frames()
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
     check_integrator(integrator, world.contact, world.joints)
-    robot = world.robot
-    y_0 = np.concatenate([_to_vector(robot, state), np.zeros(4)])
+    robot, sums = world.robot, 5 + 3 * world.robot.nf
+    y_0 = np.concatenate([_to_vector(robot, state), np.zeros(sums)])
     total, slope, acted = np.zeros(len(y_0)), np.zeros(len(y_0)), None
     for ahead, weight in _STAGES[integrator]:
-        slope, stage = _slope(world, y_0 + ahead * dt * slope, command, push)
+        slope, stage = _slope(world, y_0[:-sums] + ahead * dt * slope[:-sums], command, push)
         total = total + weight * slope
         acted = stage if acted is None else acted
     y = y_0 + dt * total
     assert acted is not None
-    return _from_vector(robot, y[:-4]), acted, y[-4:]
+    work, impulse = y[-sums : len(y) - sums + 5], y[len(y) - sums + 5 :]
+    return _from_vector(robot, y[:-sums]), acted, Done(work, np.reshape(impulse, (robot.nf, 3)))
 
 
 def check_integrator(integrator: str, contact: ContactModel, joints: JointModel | None = None) -> None:
@@ -219,14 +254,15 @@ def match_implicitness(integrator: str, world: World) -> World:
 
 def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "wrenches"]) -> tuple[ndarray, Acted]:
     robot = world.robot
-    state = _from_vector(robot, y[:-4])
+    state = _from_vector(robot, y)
     a, acted = accelerate(world, state, command, push, 0.0)
-    power = acted.generalised @ state.v
+    spent = np.sum(np.maximum(acted.motor * joint_rates(robot, state.v), 0.0))
+    sums = [acted.generalised @ state.v, np.stack([spent]), np.reshape(acted.forces[: robot.nf], 3 * robot.nf)]
     if not robot.floating:
-        return np.concatenate([state.v, a, power]), acted
+        return np.concatenate([state.v, a, *sums]), acted
     R_WB, q, v = to_rotation(state.q[3:7]), state.q, state.v
     motion = [R_WB @ v[3:6], rate(q[3:7], v[:3]), v[6:], a[:3], R_WB @ a[3:6], a[6:]]
-    return np.concatenate([*motion, power]), acted
+    return np.concatenate([*motion, *sums]), acted
 
 
 def _to_vector(robot: Robot, state: State) -> ndarray:

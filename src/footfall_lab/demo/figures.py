@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.draw.style import COLORS, GREY, new_figure, style
@@ -110,17 +109,12 @@ def many(found: Many) -> Figure:
         return figure
 
 
-def mean_force(rec: Recording, foot: str = FOOT) -> Float[ndarray, "rows"]:
-    """Return the vertical force on a foot, averaged over the 10 ms before each row [N]."""
-    return rec["force_mean"][:, rec.robot.foot_names.index(foot), 2]
-
-
 def _forces(axis: Axes, ours: Recording, theirs: Recording, window: tuple[float, float], smooth: bool = True) -> None:
     """Draw MuJoCo's force filled in grey and ours as a line on it."""
     for rec, mine in ((theirs, False), (ours, True)):
         chosen = (rec.time >= window[0]) & (rec.time <= window[1])
         k = rec.robot.foot_names.index(FOOT)
-        force = (mean_force(rec) if smooth else rec.force[:, k, 2])[chosen]
+        force = (rec.force_mean if smooth else rec.force)[chosen, k, 2]
         if mine:
             axis.plot(rec.time[chosen], force, color=OURS, lw=1.1)
         else:

@@ -4,10 +4,10 @@ Both walk the nodes once and rebuild them, so that a loop can be replaced by one
 that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
 
 Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
-floor, lookup by its position and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a zero tangent): keep
-its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch that is not taken adds
-nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0, as has
-np.arcsin(np.clip(x, -1, 1)) where it clips.
+floor, lookup by its position, random numbers and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a
+zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch
+that is not taken adds nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0, as
+has np.arcsin(np.clip(x, -1, 1)) where it clips.
 """
 
 from collections import defaultdict
@@ -89,6 +89,8 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.lookup(graph.table(old.tables[n[1]]), *a)
     if op == "lookup_input":
         return graph.lookup_input(n[1], n[2], *a)
+    if op == "random":
+        return graph.random(n[1], *a)
     if op == "item":
         return graph.item(a[0], n[2])
     if op in ("stop_gradient", "custom_fixed_point", "gradient_bottleneck"):  # of which the walks below take the slope

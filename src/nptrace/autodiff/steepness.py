@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from nptrace.errors import TraceError
 from nptrace.ir.graph import Graph, Node
 
-_FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input"})
+_FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input", "random"})
 
 
 class Steep:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace.codegen.emit import Layout, Walk
+from nptrace.ir.philox import philox
 from nptrace.ir.program import Loop, Program
 
 _RESERVED = frozenset({  # keywords of C and C++, names of ours, and step, an old symbol of libc
@@ -195,6 +196,49 @@ class Emitter:
 
     def bit_set(self, a: str, bit: int) -> str:
         return self.new(f"({a} & {self.int_const(bit)}) != 0", "int", "b")
+
+    # -- random words of 32 bits --------------------------------------------------------------------------------------
+    def _word(self, text: str) -> str:
+        return self.new(text, "unsigned int", "w")
+
+    def word(self, low: str, high: str) -> str:
+        return self._word(f"(unsigned int){low} | ((unsigned int){high} << 16)")
+
+    def word_const(self, x: int) -> str:
+        return f"0x{x:x}U"
+
+    def word_product(self, a: str, factor: int) -> tuple[str, str]:
+        product = self.new(f"(unsigned long long){a} * {self.word_const(factor)}", "unsigned long long", "p")
+        return self._word(f"(unsigned int)({product} >> 32)"), self._word(f"(unsigned int){product}")
+
+    def word_add(self, a: str, b: int) -> str:
+        return self._word(f"{a} + {self.word_const(b)}")
+
+    def word_xor(self, a: str, b: str) -> str:
+        return self._word(f"{a} ^ {b}")
+
+    def word_part(self, a: str, shift: int, bits: int) -> str:
+        low = f"({a} >> {shift})" if shift else a
+        return self.new(f"(real)({low} & {self.word_const(2**bits - 1)})" if shift + bits < 32 else f"(real){low}")
+
+    def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
+        """A call of the generator, which is written once beside the program."""
+        name = f"{self.prefix}philox"
+        if name not in self.functions:
+            self.functions[name] = self._philox(name)
+        self.count += 1
+        fresh = [f"w{self.count}_{k}" for k in range(4)]
+        self.line(f"unsigned int {', '.join(fresh)};")
+        self.line(f"{name}({', '.join([*counter, *key, *(f'&{n}' for n in fresh)])});")
+        return fresh
+
+    def _philox(self, name: str) -> str:
+        inner = Emitter([np.float64, np.float32][self.bits == 32], self.fused, self.prefix, self.functions)
+        out = philox(inner, ["c0", "c1", "c2", "c3"], ["k0", "k1"])
+        head = ", ".join([f"unsigned int {x}" for x in ("c0", "c1", "c2", "c3", "k0", "k1")])
+        head += "".join(f", unsigned int *y{k}" for k in range(4))
+        ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
+        return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:

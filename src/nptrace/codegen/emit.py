@@ -14,6 +14,7 @@ import numpy as np
 
 from nptrace.codegen import vector_math
 from nptrace.codegen.emitter import Emitter
+from nptrace.ir.philox import COUNTER_WORDS, LARGEST_WORD, joined
 from nptrace.ir.program import Loop, Operation, Program, Statement
 
 
@@ -66,6 +67,8 @@ class Walk:
         self.tapes: dict[int, tuple[int, int]] = {}  # loop or rows: (first number of its memory, numbers a row)
         self.tape_used = 0
         self.sines: dict[Hashable, Sequence[str]] = {}
+        self.words: dict[Hashable, str] = {}  # of 32 bits, by the halves that they are joined from
+        self.blocks: dict[Hashable, Sequence[str]] = {}  # of random words, by their counters and keys
 
     def run(self, body: Sequence[Statement]) -> None:
         for s in body:
@@ -124,6 +127,8 @@ class Walk:
             return e.function(_FUNCTIONS[op], 1, *a)[0]
         if op in ("min", "max"):
             return self.extreme(op, s.operands, a)
+        if op == "random":
+            return e.word_part(self.block(s.operands)[s.detail[0][0]], *s.detail[0][1:])
         if op == "lookup":
             table = s.detail[0]
             return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
@@ -152,6 +157,26 @@ class Walk:
             whole = e.to_index(e.floor(inside))
             total = whole if not total else e.index_add(e.index_scale(total, n), whole)
         return total
+
+    def block(self, operands: Sequence[int]) -> Sequence[str]:
+        """The four random words of a counter and a key, computed once for all their parts."""
+        key = (*operands, self.e.scope)
+        if key not in self.blocks:
+            words = [self.word(low, high) for low, high in zip(operands[::2], operands[1::2])]
+            self.blocks[key] = self.e.philox(words[: COUNTER_WORDS // 2], words[COUNTER_WORDS // 2 :])
+        return self.blocks[key]
+
+    def word(self, low: int, high: int) -> str:
+        """32 bits from two halves, each rounded down and clamped to its range; NaN is zero."""
+        e, key = self.e, (low, high, self.e.scope)
+        if key not in self.words:
+            if low in self.constants and high in self.constants:
+                words = joined([self.constants[low], self.constants[high]])
+                self.words[key] = e.word_const(int(words[0]))
+            else:
+                halves = [e.minimum(e.maximum(e.const(0), self.names[x]), e.const(LARGEST_WORD)) for x in (low, high)]
+                self.words[key] = e.word(*halves)
+        return self.words[key]
 
     def kept_nan(self, position: Sequence[int], value: str) -> str:
         """What was read, but NaN where the position is."""

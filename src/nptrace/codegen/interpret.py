@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nptrace._types import PyTree
+from nptrace.ir.philox import COUNTER_WORDS, Part, block, part_of
 from nptrace.ir.program import Loop, Operation, Program, Statement
 
 
@@ -68,6 +69,7 @@ class _Run:
         self.values: dict[int, PyTree] = {}
         self.tapes: dict[int, dict[int, list]] = {}
         self.indices: dict[int, int] = {}
+        self.block: tuple[list, tuple[np.ndarray, ...]] | None = None  # the last random one, and what it was made of
         self.tables = [np.asarray(t, inputs.dtype) for t in program.tables]
 
     def statements(self, body: Sequence[Statement]) -> None:
@@ -105,6 +107,8 @@ class _Run:
             width = len(a) // s.detail[0]
             self.tapes[s.result] = {row: a[row * width : (row + 1) * width] for row in range(s.detail[0])}
             return None
+        if op == "random":
+            return self.random(a, s.detail[0])
         if op == "lookup":
             table = self.tables[s.detail[0]]
             return self.read(table, a)
@@ -113,6 +117,12 @@ class _Run:
             count = int(np.prod(shape))
             return self.read(self.inputs[first : first + count].reshape(*shape, *self.inputs.shape[1:]), a)
         return _RULES[op](*a)
+
+    def random(self, operands: list, part: Part) -> np.ndarray:
+        """Some bits of a block; the parts of one block come one after another, and it is computed once."""
+        if self.block is None or any(x is not y for x, y in zip(operands, self.block[0])):
+            self.block = operands, block(operands[:COUNTER_WORDS], operands[COUNTER_WORDS:])
+        return part_of(self.block[1], part).astype(self.inputs.dtype)
 
     def wide(self, s: Operation) -> np.ndarray:
         batch = self.inputs.shape[1:]

@@ -56,12 +56,6 @@ def _scratch(layout: Layout, out: int) -> int:
     return max(layout.size("state"), out)
 
 
-def _attributes(e: Emitter) -> str:
-    """LLVM splits vectors of 512 bits unless it is forbidden."""
-    bits = min(512, max(128, e.bytes * 8))
-    return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
-
-
 def _tables(program: Program, e: Emitter) -> Iterator[str]:
     for k, table in enumerate(program.tables):
         values = ", ".join(f"{e.scalar} {e.literal(x)}" for x in table.ravel())
@@ -99,7 +93,7 @@ class _Kernel(Walk):
         # Without alignstack spilled 512-bit vectors straddle cache lines: 1.4 to 1.6 times slower.
         return (
             f"define internal void @kernel({AREAS}, ptr noalias %out, ptr noalias %tape) noinline"
-            f" alignstack(64) {_attributes(self.wide if self.program.wide else e)} {{\nentry:\n"
+            f" alignstack(64) {(self.wide if self.program.wide else e).attributes} {{\nentry:\n"
             + "\n".join(e.lines)
             + "\nret void\nnowhere:\nret void\n}"
         )
@@ -278,7 +272,7 @@ _FLUSH = {
 def _evaluate(e: Emitter, layout: Layout, out: int, arch: str) -> str:
     v, (setup, restore, _) = e.type, _FLUSH.get(arch, _NO_FLUSH)
     return f"""
-define void @{EVALUATE}({AREAS}, ptr noalias %out, ptr noalias %work, i64 %blocks) {_attributes(e)} {{
+define void @{EVALUATE}({AREAS}, ptr noalias %out, ptr noalias %work, i64 %blocks) {e.attributes} {{
 entry:
   {setup}
   %tape = getelementptr {v}, ptr %work, i64 {2 * _scratch(layout, out)}
@@ -307,7 +301,7 @@ def _advance(e: Emitter, layout: Layout, arch: str) -> str:
     state = layout.size("state")
     copy = "call void @llvm.memcpy.p0.p0.i64"
     return f"""
-define void @{ADVANCE}({AREAS}, ptr noalias %work, i64 %blocks, i64 %steps) {_attributes(e)} {{
+define void @{ADVANCE}({AREAS}, ptr noalias %work, i64 %blocks, i64 %steps) {e.attributes} {{
 entry:
   {setup}
   %s1 = getelementptr {v}, ptr %work, i64 {state}
@@ -347,7 +341,7 @@ def _roll(e: Emitter, layout: Layout, out: int, arch: str) -> str:
     copy = f"call void @llvm.memcpy.p0.p0.i64(ptr align {a}"
     return f"""
 define void @{ROLL}({AREAS}, ptr noalias %out, ptr noalias %record, ptr noalias %work, i64 %blocks, i64 %steps,
-                    i64 %every) {_attributes(e)} {{
+                    i64 %every) {e.attributes} {{
 entry:
   {setup}
   %s1 = getelementptr {v}, ptr %work, i64 {scratch}

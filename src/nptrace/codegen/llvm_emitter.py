@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
+from nptrace.ir.philox import philox
+
 
 class Emitter:
     """Lines of IR and fresh names; the interface that ``emit`` and ``vector_math`` are written against."""
@@ -28,6 +30,12 @@ class Emitter:
         self.intrinsics: set[str] = set()
         self.count, self.letter = 0, "t"
         self.label = self.scope = "entry"  # of the basic block, and of the loop: what is made there is known there
+
+    @property
+    def attributes(self) -> str:
+        """Of a function: LLVM splits vectors of 512 bits unless it is forbidden."""
+        bits = min(512, max(128, self.bytes * 8))
+        return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
 
     def wide(self, scalar: str) -> str:
         return scalar if self.lanes == 1 else f"<{self.lanes} x {scalar}>"
@@ -179,6 +187,55 @@ class Emitter:
     def bit_set(self, a: str, bit: int) -> str:
         masked = self._int("and", a, self.int_const(bit))
         return self.new(f"icmp ne {self.int_type} {masked}, {self.int_const(0)}")
+
+    # -- random words of 32 bits --------------------------------------------------------------------------------------
+    def _word(self, op: str, a: str, b: str) -> str:
+        return self.new(f"{op} {self.index_type} {a}, {b}")
+
+    def word(self, low: str, high: str) -> str:
+        return self._word("or", self.to_index(low), self._word("shl", self.to_index(high), self.index_const(16)))
+
+    def word_const(self, x: int) -> str:
+        return self.index_const(x - (x >> 31 << 32))
+
+    def word_product(self, a: str, factor: int) -> tuple[str, str]:
+        """Two words from one multiplication of 64 bits."""
+        long = self.wide("i64")
+        widened = self.new(f"zext {self.index_type} {a} to {long}")
+        product = self.new(f"mul {long} {widened}, {self._all('i64', str(factor))}")
+        above = self.new(f"lshr {long} {product}, {self._all('i64', '32')}")
+        high, low = (self.new(f"trunc {long} {x} to {self.index_type}") for x in (above, product))
+        return high, low
+
+    def word_add(self, a: str, b: int) -> str:
+        return self._word("add", a, self.word_const(b))
+
+    def word_xor(self, a: str, b: str) -> str:
+        return self._word("xor", a, b)
+
+    def word_part(self, a: str, shift: int, bits: int) -> str:
+        part = self._word("lshr", a, self.index_const(shift)) if shift else a
+        if shift + bits < 32:
+            part = self._word("and", part, self.index_const(2**bits - 1))
+        return self.new(f"sitofp {self.index_type} {part} to {self.type}")
+
+    def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
+        """A call of the generator: written in place a dozen times, it would take LLVM longer than the program."""
+        name, kind = f"@philox{self.lanes}", self.index_type
+        four = f"{{ {', '.join([kind] * 4)} }}"
+        self.intrinsics.add(self._philox(name, four))
+        found = self.new(f"call {four} {name}({', '.join(f'{kind} {x}' for x in (*counter, *key))})")
+        return [self.new(f"extractvalue {four} {found}, {k}") for k in range(4)]
+
+    def _philox(self, name: str, four: str) -> str:
+        inner = Emitter(np.float64 if self.bits == 64 else np.float32, self.lanes)
+        words = [f"%{x}" for x in ("c0", "c1", "c2", "c3", "k0", "k1")]
+        found, whole = philox(inner, words[:4], words[4:]), "poison"
+        for k, word in enumerate(found):
+            whole = inner.new(f"insertvalue {four} {whole}, {self.index_type} {word}, {k}")
+        head = ", ".join(f"{self.index_type} {x}" for x in words)
+        lines = "\n".join([*inner.lines, f"ret {four} {whole}"])
+        return f"define internal {four} {name}({head}) noinline memory(none) {self.attributes} {{\n{lines}\n}}"
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:

@@ -15,6 +15,9 @@ loop by construction (loop-invariant code needs no pass). A *lookup* reads a con
 position; ``("lookup_input", first, shape, *positions)`` reads one that is given at run time, as the inputs from
 ``first`` on.
 
+``("random", part, *words)`` are some bits of a random block, which is a function of its counter and its key
+(``philox``): flat, as a lookup is.
+
 Two nodes are memory: a repeat that saves values at every iteration, and *rows*, values put down as so many rows. A loop
 reads the row of its own iteration (``saved``), everything else a row that is known (``stored``).
 """
@@ -27,6 +30,7 @@ import numpy as np
 
 from nptrace.ir.arithmetic import Arithmetic, Node, ordered
 from nptrace.ir.fold import fold_unary
+from nptrace.ir.philox import COUNTER_WORDS, Part, block, part_of
 from nptrace.ir.powers import power
 from nptrace.ir.refusal import refusal
 
@@ -194,6 +198,13 @@ class Graph(Arithmetic):
         at = [int(np.clip(np.floor(p), 0, n - 1)) for p, n in zip(places, shape)]
         return known(int(np.ravel_multi_index(at, shape)))
 
+    def random(self, part: Part, *words: Node) -> Node:
+        """Some bits of a random block (``philox``) as a whole number; words of 16 bits: its counter, then its key."""
+        known = [x for w in words if (x := self.value(w)) is not None]
+        if len(known) == len(words):
+            return self.const(int(part_of(block(known[:COUNTER_WORDS], known[COUNTER_WORDS:]), part)))
+        return self.node("random", part, *words)
+
     def open_region(self, count: int, carried: int, reverse: bool = False) -> tuple[int, tuple[Node, ...]]:
         """A new region and the parameter nodes of its carried values; close it with ``repeat``."""
         index = len(self.regions)
@@ -295,6 +306,7 @@ _WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nod
     "lookup": slice(2, None),
     "rows": slice(2, None),
     "lookup_input": slice(3, None),
+    "random": slice(2, None),
     "item": slice(1, 2),
     "saved": slice(1, 2),
     "stored": slice(1, 2),

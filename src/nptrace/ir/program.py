@@ -122,7 +122,20 @@ def build(
 
 
 _SPECIAL = frozenset(
-    {"repeat", "item", "param", "counter", "const", "input", "lookup", "lookup_input", "saved", "stored", "rows"}
+    {
+        "repeat",
+        "item",
+        "param",
+        "counter",
+        "const",
+        "input",
+        "lookup",
+        "lookup_input",
+        "saved",
+        "stored",
+        "rows",
+        "random",
+    }
 )
 
 
@@ -182,7 +195,7 @@ def _lower(graph: Graph, outputs: list[int]) -> tuple[list[Statement], list[int]
             return Operation(op, i, tuple(map(real, n[3:])), n[1:3])
         if op in ("saved", "stored"):
             return Operation(op, i, n[1:2], n[2:])
-        return Operation(op, i, tuple(map(real, n[2:])), n[1:2])  # rows
+        return Operation(op, i, tuple(map(real, n[2:])), n[1:2])  # rows, random
 
     body = statements(Scopes.OUTSIDE)
     return body, [real(o) for o in outputs]

@@ -14,7 +14,7 @@ class Operation:
 
     fma = a*b + c, fms = a*b - c, fnma = c - a*b. Details: const (value,), input (position,), item (slot,), lookup
     (table,), lookup_input (first input, shape), saved (slot, region of the loop that reads), stored (slot, row), rows
-    (count,). The result of rows is memory, not a number.
+    (count,), random ((word, shift, bits),). The result of rows is memory, not a number.
     """
 
     op: str

@@ -119,7 +119,8 @@ class _Scope:
                 if op == "rows":  # memory belongs to no group
                     continue
                 read = (above, len(order))
-                order.append((value, s, kinds.setdefault((op, s.detail), len(kinds))))
+                kind = (op, s.detail, value) if op == "random" else (op, s.detail)  # blocks of bits are in no pack
+                order.append((value, s, kinds.setdefault(kind, len(kinds))))
                 self.made[value] = s
                 for x in operands:
                     readers[x].append(read)

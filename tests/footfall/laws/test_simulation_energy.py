@@ -40,7 +40,7 @@ def audit(robot: Robot, integrator: str, joints: JointModel) -> Callable[[float]
         def once(_: float, carry: Any) -> Any:
             state, work = carry
             after, _, done = integrate_step(integrator, world, state, command, push, dt)
-            return after, work + done
+            return after, work + done.work[:4]
 
         return counted(once, (state, np.zeros(4)), count)
 

@@ -194,7 +194,9 @@ def crossings(run: Run, joint: str, begins: float, ends: float) -> int:
     """How often a rotor's teeth change sides."""
     rec, j = run.rec, run.joint(joint)
     there = (rec.time >= begins) & (rec.time <= ends)
-    sides = np.sign(rec.torque[there, j])
+    ahead = rec["rotor_position"][there, j] - rec.joint_position[there, j]
+    gap = _SETUP["play"] * (1.0 / KNEE_BELT if "knee" in joint else 1.0)
+    sides = np.where(np.abs(ahead) > 0.5 * gap, np.sign(ahead), 0.0)
     sides = sides[sides != 0.0]
     return int(np.sum(sides[1:] != sides[:-1]))
 

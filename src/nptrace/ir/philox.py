@@ -1,0 +1,79 @@
+"""Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), for every target.
+
+A counter-based generator is a function: 128 bits of counter and 64 bits of key give 128 random bits, and other
+counters or keys give independent ones. There is no state to carry, so any element of a batch may ask for any number.
+
+A program's numbers are floats, which hold 16-bit words exactly in either precision: counter and key come in words of
+16 bits, low first, and what comes out is read in parts of at most 24 bits. ``philox`` is written once, against the
+integers of a target; those of NumPy are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+COUNTER_WORDS, KEY_WORDS = 8, 4  # of 16 bits
+ROUNDS = 10
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key between rounds: the golden ratio and sqrt(3) - 1
+LARGEST_WORD = 2**16 - 1
+
+Word: TypeAlias = Any  # 32 bits, as a target holds them
+Part: TypeAlias = tuple[int, int, int]  # (word 0 to 3 of a block, bits below it, bits in it: at most 24)
+
+
+class Integers(Protocol):
+    """Arithmetic modulo 2^32."""
+
+    def word_product(self, a: Word, factor: int) -> tuple[Word, Word]:
+        """(high, low) word of a product."""
+        ...
+
+    def word_add(self, a: Word, b: int) -> Word: ...
+    def word_xor(self, a: Word, b: Word) -> Word: ...
+
+
+def philox(e: Integers, counter: Sequence[Word], key: Sequence[Word]) -> tuple[Word, ...]:
+    """Four random words of a counter of four words and a key of two."""
+    (c0, c1, c2, c3), (k0, k1) = counter, key
+    for k in range(ROUNDS):
+        if k:
+            k0, k1 = e.word_add(k0, _WEYL[0]), e.word_add(k1, _WEYL[1])
+        (high0, low0), (high1, low1) = e.word_product(c0, _MULTIPLIERS[0]), e.word_product(c2, _MULTIPLIERS[1])
+        c0, c1 = e.word_xor(e.word_xor(high1, c1), k0), low1
+        c2, c3 = e.word_xor(e.word_xor(high0, c3), k1), low0
+    return c0, c1, c2, c3
+
+
+class NumPyIntegers:
+    """Words of 32 bits in arrays of uint64."""
+
+    def word_product(self, a: np.ndarray, factor: int) -> tuple[np.ndarray, np.ndarray]:
+        product = a * np.uint64(factor)
+        return product >> np.uint64(32), product & np.uint64(0xFFFFFFFF)
+
+    def word_add(self, a: np.ndarray, b: int) -> np.ndarray:
+        return (a + np.uint64(b)) & np.uint64(0xFFFFFFFF)
+
+    def word_xor(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return a ^ b
+
+
+def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[np.ndarray, ...]:
+    """Four random words, from 16-bit words that are numbers or arrays of them."""
+    return philox(NumPyIntegers(), joined(counter), joined(key))
+
+
+def part_of(words: Sequence[np.ndarray], part: Part) -> np.ndarray:
+    """Some bits of a block as whole numbers."""
+    word, shift, bits = part
+    return (words[word] >> np.uint64(shift)) & np.uint64(2**bits - 1)
+
+
+def joined(parts: Sequence[Any]) -> list[np.ndarray]:
+    """Words of 32 bits from those of 16: rounded down and clamped to their range, NaN as zero, as on every target."""
+    whole = [np.clip(np.nan_to_num(np.floor(x), nan=0.0), 0, LARGEST_WORD).astype(np.uint64) for x in parts]
+    return [low | (high << np.uint64(16)) for low, high in zip(whole[::2], whole[1::2])]
