@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from footfall.errors import FootfallError
 
-Task, Result = TypeVar("Task"), TypeVar("Result")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 Progress = Callable[[str, int, int], None]
 
 

@@ -107,7 +107,7 @@ def simulation(job: Job) -> Simulation:
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
         controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
-    contact = Compliant.per_millimetre(job.stiffness, damping=reading.damping, friction=form.friction)
+    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=reading.damping, friction=form.friction)
     return Simulation(
         robot,
         controller,
