@@ -77,9 +77,8 @@ class Running(Protocol):
 
 
 tracer: ContextVar[Running | None] = ContextVar("nptrace_tracer", default=None)
-verifying: ContextVar[bool] = ContextVar(
-    "nptrace_verifying", default=False
-)  # a function is tried before it is compiled
+# while a function is tried before it is compiled: what raises an error for a broken promise
+verifying: ContextVar[Callable[[str], None] | None] = ContextVar("nptrace_verifying", default=None)
 
 
 def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
@@ -160,20 +159,17 @@ def repeat(
     for i in range(count):
         carry = body(float(i), carry)
         if until is not None and until(carry):
-            if body_holds and verifying.get() and i + 1 < count:
-                _check_holds(carry, body(float(i + 1), carry))
+            refuse = verifying.get()
+            if body_holds and refuse is not None and i + 1 < count:
+                after = body(float(i + 1), carry)
+                pairs = zip(_leaves(carry), _leaves(after), strict=True)
+                if not all(np.array_equal(x, y, equal_nan=True) for x, y in pairs):
+                    refuse(
+                        "repeat(..., body_holds=True): the body changes a carry for which until holds already; leave"
+                        " body_holds out"
+                    )
             break
     return carry
-
-
-def _check_holds(carry: PyTree, after: PyTree) -> None:
-    """Raise TraceMismatch if the body of a loop has changed a carry that was finished."""
-    if not all(np.array_equal(x, y, equal_nan=True) for x, y in zip(_leaves(carry), _leaves(after), strict=True)):
-        from nptrace.errors import TraceMismatch
-
-        raise TraceMismatch(
-            "repeat(..., body_holds=True): the body changes a carry for which until holds already; leave body_holds out"
-        )
 
 
 def scan(

@@ -98,7 +98,8 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
     elif isinstance(value, types.BuiltinFunctionType):
         snapshot.note(label, value.__name__, snapshot.see(value.__self__, label))  # log = [].append
     elif isinstance(value, type):
-        users = (k for k in value.__mro__ + type(value).__mro__ if not _is_library(snapshot, k.__module__))
+        kinds: list[type] = [*value.__mro__, *type.mro(type(value))]
+        users = (k for k in kinds if not _is_library(snapshot, k.__module__))
         code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
         snapshot.note(label, id(value))
     elif isinstance(value, types.ModuleType):
