@@ -63,6 +63,7 @@ def test_a_settled_gradient_of_ticks_in_contact_is_that_of_finite_differences():
             motor=sim.state.motor,
             forces=sim.state.forces,
             work=sim.state.work,
+            impulse=sim.state.impulse[:0],
             contact=sim.state.contact,
             memory=sim.state.memory,
         )

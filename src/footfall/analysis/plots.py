@@ -92,7 +92,7 @@ def _contact(runs: Runs) -> Figure:
     heights = [0.28 * (len(runs) + 1) / 2 * robot.nf / 1.15, *[1.0] * robot.nf]
     axes = figure.subplots(robot.nf + 1, 1, sharex=True, gridspec_kw={"height_ratios": heights})
     _bars(axes[0], runs)
-    forces = [rec.force[:, :, 2] for rec in runs.values()]
+    forces = [rec.force_mean[:, :, 2] for rec in runs.values()]
     top = max(float(f.max(initial=1.0, where=np.isfinite(f))) for f in forces)  # a run may have diverged
     for foot, axis in enumerate(axes[1:]):
         for index, (name, rec) in enumerate(runs.items()):
@@ -100,11 +100,11 @@ def _contact(runs: Runs) -> Figure:
                 for start, end in spans(rec.time, rec.contact[:, foot]):
                     axis.axvspan(start, end, color=_foot_color(foot), alpha=0.13, linewidth=0)
             color = _foot_color(foot) if len(runs) == 1 else COLORS[index]
-            axis.plot(rec.time, rec.force[:, foot, 2], color=color, linestyle=_DASHES[index], label=name)
+            axis.plot(rec.time, forces[index][:, foot], color=color, linestyle=_DASHES[index], label=name)
         axis.set_ylim(-0.04 * top, 1.08 * top)
         axis.set_ylabel(f"{robot.foot_names[foot]}  $f_z$ [N]")
     shaded = ", contact shaded" if len(runs) == 1 else ""
-    axes[1].set_title(f"vertical ground reaction force{shaded}", loc="left")
+    axes[1].set_title(f"vertical ground reaction force, mean over 10 ms{shaded}", loc="left")
     _finish(figure, axes[-1:], runs, _title(runs, "contact activation and force"))
     if len(runs) > 1:
         _legend_above(figure, axes[1])

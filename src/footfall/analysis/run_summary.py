@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nptrace._types import Json
@@ -17,6 +18,8 @@ UNITS = {
     "distance": "m",
     "commanded_speed": "m/s",
     "mean_speed": "m/s",
+    "peak_force": "N",
+    "peak_force_mean": "N",
     "estimate_velocity_rms": "m/s",
     "estimate_height_rms": "m",
     "estimate_height_drift": "m",
@@ -29,6 +32,8 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
 
     Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
     """
+    from footfall.recording import metrics
+
     after = _after(run.ramp, rec)
     moving = len(rec) > 2 and rec.robot.floating
     return {
@@ -48,6 +53,8 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "diverged": bool(rec.meta["diverged"]),
         "averaged_over": [after, float(rec.time[-1])] if moving else None,
         "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
+        "peak_force": _peak(metrics.peak_force, rec),
+        "peak_force_mean": _peak(metrics.peak_force_mean, rec),
         "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
         "recording": run.options.out,
         **(_estimated(run, rec) if run.options.estimate else {}),
@@ -71,6 +78,11 @@ def _after(ramp: float, rec: Recording) -> float:
     if not len(rec):
         return 0.0
     return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])
+
+
+def _peak(of: Callable[[Recording], float], rec: Recording) -> float | None:
+    """The largest vertical force on a foot, of a robot that has feet."""
+    return _finite(of(rec)) if len(rec) and rec.robot.nf else None
 
 
 def _finite(value: float) -> float | None:

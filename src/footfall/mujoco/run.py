@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
 from footfall.errors import InputError, TraceError
 from footfall.mujoco.model import library
+from footfall.recording.force_mean import ForceMeans
 from footfall.recording.recording import Recording
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.files.feet import POINT
@@ -28,7 +29,9 @@ from footfall.robot.model.description import Robot
 from footfall.sim.commanding import command_at
 from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
+from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
+from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
 
@@ -120,25 +123,29 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
     data.qpos[order.q], data.qvel[order.v] = q[7:], v[6:]
     feet = _foot_geoms(mj, model, robot)
     memory, rows, wall = simulation.state.memory, [], 0.0
-    force = np.zeros((robot.nf, 3))
+    force, impulse = np.zeros((robot.nf, 3)), no_impulse(robot, run.period)
+    means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
     for k in range(ticks):
         asked, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
         data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
-        if robot.floating:
+        if robot.floating and simulation.pushes:
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
             data.qfrc_applied[order.v] = push[6:]
-        began = time.perf_counter()
-        mj.mj_step(model, data, nstep=run.substeps)
-        wall += time.perf_counter() - began
+        impulse = np.stack([impulse[0]] * len(impulse))
+        for step in range(run.substeps):
+            began = time.perf_counter()
+            mj.mj_step(model, data)
+            wall += time.perf_counter() - began
+            force = _foot_forces(mj, model, data, feet)
+            impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
-        force = _foot_forces(mj, model, data, feet)
-        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force))
-    time_, qs, vs, position, torque, forces = (np.array(column) for column in zip(*rows))
+        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force, impulse))
+    time_, qs, vs, position, torque, forces, impulses = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_,
         "q": qs,
@@ -146,6 +153,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
         "command_position": position,
         "torque": torque,
         "force": forces,
+        "force_mean": means.add(time_, impulses),
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }
     meta = {
@@ -160,28 +168,40 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
 
 
 class _Asked:
-    """The controller as a quick function: compiled if it can be, else as it is."""
+    """The controller as a quick function: compiled as the simulation compiles it, or as it is where that cannot be."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.model, robot = simulation.model, simulation.robot
+        self.simulation, self.model = simulation, simulation.model
+        memory = simulation.state.memory
+        robot = self.model.world.robot
         sensed = Sensed(q=simulation.q, v=simulation.v, forces=np.zeros((robot.nf, 3)))
-
-        def ask(t: float, sensed: Sensed, command: Command, memory: PyTree) -> tuple[JointCommand, PyTree]:
-            sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
-            asked, after = self.model.acting(t, robot, sensed, command, memory)
-            return asked.broadcast(robot.nj), after
-
-        self.simulation, self.ask = simulation, ask
-        if simulation.compile_controller is not False:
+        self.compiled: Callable[..., tuple[JointCommand, PyTree]] | None = None
+        if simulation.compile_controller is not False and self.model.acting.info.traceable:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.ask = compiling.compile(ask, None, 0.1, sensed, Command(), simulation.state.memory)
+                    inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
+                    check_controller(self.model, simulation.state, inputs)  # no hidden state: no need to replay it
+                    self.compiled = compiling.compile(
+                        controlled, self.model, 0.1, sensed, Command(), memory, verify=False
+                    )
             except TraceError:
                 pass  # runs as plain Python
 
     def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: PyTree) -> tuple[JointCommand, PyTree]:
-        return self.ask(t, Sensed(q=q, v=v, forces=force), command_at(self.simulation.command, t), memory)
+        sensed, command = Sensed(q=q, v=v, forces=force), command_at(self.simulation.command, t)
+        if self.compiled is not None:
+            return self.compiled(t, sensed, command, memory)
+        return controlled(self.model, t, sensed, command, memory)
+
+
+def controlled(
+    model: SimulationModel, t: float, sensed: Sensed, command: Command, memory: PyTree
+) -> tuple[JointCommand, PyTree]:
+    """Return what the controller of a simulation commands, an entry a joint, and its memory after the tick."""
+    robot = model.world.robot
+    answer, after = model.acting(t, robot, dataclasses.replace(sensed, gravity=model.world.gravity), command, memory)
+    return answer.broadcast(robot.nj), after
 
 
 @dataclasses.dataclass(frozen=True)

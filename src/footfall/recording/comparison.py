@@ -137,6 +137,8 @@ def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, nda
         found["base velocity"] = ("m/s", a.v[:, 3:6], b.v[:, 3:6])
     found["joint position"] = ("rad", a.joint_position, b.joint_position)
     found["joint rate"] = ("rad/s", a.joint_velocity, b.joint_velocity)
+    if "force" in a and "force" in b and "force_mean" not in a.columns.keys() & b.columns.keys():
+        found["force mean"] = ("N", a.force_mean, b.force_mean)  # one of them counted no impulses
     for name in a.columns:
         if name not in _SKIPPED and name in b and a[name].shape[1:] == b[name].shape[1:] and a[name].dtype != bool:
             found[name.replace("_", " ")] = (unit_of(name), a[name], b[name])
@@ -152,8 +154,10 @@ def comparison_json(a: Recording, b: Recording) -> dict[str, Json]:
         "position_mae": metrics.position_mae(a, b).tolist() if floating else None,
         "euler_mae_deg": metrics.euler_mae_deg(a, b).tolist() if floating else None,
         "force_mae": metrics.force_mae(a, b) if forces else None,
+        "force_mean_mae": metrics.force_mean_mae(a, b) if forces else None,
         "contact_agreement": table.contact_agreement,
         "peak_force": [metrics.peak_force(rec) for rec in (a, b)] if forces else None,
+        "peak_force_mean": [metrics.peak_force_mean(rec) for rec in (a, b)] if forces else None,
         "wall_seconds": walls,
         "window": [table.start, table.end],
         "shared_rows": table.shared,

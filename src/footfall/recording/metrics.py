@@ -33,7 +33,7 @@ def euler_mae_deg(a: Recording, b: Recording, order: str = "zyx") -> Float[ndarr
 
 
 def force_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Mean absolute error of the vertical ground reaction force [N], of one foot or of all of them."""
+    """Mean absolute error of the vertical ground reaction force in a step [N], of one foot or of all of them."""
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float(np.abs(a.force[rows_a][:, feet, 2] - b.force[rows_b][:, feet, 2]).mean())
@@ -47,10 +47,25 @@ def contact_agreement(a: Recording, b: Recording, foot: str | None = None) -> fl
 
 
 def peak_force(rec: Recording, foot: str | None = None, percentile: float = 100.0) -> float:
-    """Largest vertical ground reaction force [N]; a ``percentile`` below 100 leaves out rare spikes."""
+    """Largest vertical ground reaction force in a step [N]; a ``percentile`` below 100 leaves out rare spikes.
+
+    It grows as steps get shorter where feet strike the ground: ``peak_force_mean`` converges.
+    """
     if not 0.0 <= percentile <= 100.0:
         raise InputError(f"a percentile must lie between 0 and 100, got {percentile}")
     return float(np.percentile(rec.force[:, _feet(rec, foot), 2], percentile))
+
+
+def force_mean_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
+    """Mean absolute error of the vertical ground reaction force, mean over 10 ms [N], of one foot or of all."""
+    rows_a, rows_b = shared_rows(a, b)
+    feet = _feet(a, foot)
+    return float(np.abs(a.force_mean[rows_a][:, feet, 2] - b.force_mean[rows_b][:, feet, 2]).mean())
+
+
+def peak_force_mean(rec: Recording, foot: str | None = None) -> float:
+    """Largest vertical ground reaction force, mean over 10 ms [N]."""
+    return float(rec.force_mean[:, _feet(rec, foot), 2].max(initial=0.0))
 
 
 def wall_seconds(rec: Recording) -> float:

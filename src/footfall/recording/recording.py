@@ -26,6 +26,7 @@ from footfall.contact.terrain import from_json as ground_from_json
 from footfall.errors import InputError, unknown
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
+from footfall.recording.force_mean import means_of_rows
 from footfall.recording.object_form import objects_of
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
@@ -110,8 +111,17 @@ class Recording:
 
     @property
     def force(self) -> Float[ndarray, "T nf 3"]:
-        """Force of the ground on each foot, world axes [N]."""
+        """Force of the ground on each foot in the last step, world axes [N]; its peaks grow as steps get shorter."""
         return self["force"]
+
+    @property
+    def force_mean(self) -> Float[ndarray, "T nf 3"]:
+        """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
+
+        By the impulses of all steps; of the rows of ``force`` where nobody counted these. What was before the recording
+        counts as nothing.
+        """
+        return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
     @property
     def contact(self) -> Bool[ndarray, "T nf"]:

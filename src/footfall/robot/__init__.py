@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__, __getattr__, __dir__ = lazy_exports(
     "footfall.robot",
     {
-        "import_onnx": "import_onnx",
+        "library": "library",
         "model.dh": "dh",
         "model.description": "Actuator Foot Joint Link Loop Pose Provenance Robot Rotor",
         "files.export": "to_mjcf to_urdf",

@@ -25,6 +25,7 @@ from footfall import compiling
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.recording.force_mean import ForceMeans, window_stride
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import MOST_INERTIA, MOST_LENGTH, MOST_MASS
@@ -33,7 +34,7 @@ from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
 from footfall.sim.rollouts import Rows, check_controller, check_world, native_lanes
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, batch_tick, recorded_tick, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, batch_tick, no_impulse, recorded_tick, reduced, repeated
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -308,17 +309,26 @@ class Batch(Summarised):
     def _recordings(self, which: Sequence[int], ticks: int, every: int) -> list[Recording]:
         places = self._places(which)
         state, *rest = self._arguments(places)
-        zero = np.zeros((len(places), 5), self.dtype)
-        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, zero), *rest, every=every)
+        stride = window_stride(every, self.period)
+        zero = repeated(self._sums, len(places), self.dtype)
+        _, (_, (rows, command)) = self._recording_tick.roll(ticks, (state, *zero), *rest, every=stride)
+        kept = slice(every // stride - 1, None, every // stride)
         meta: dict[str, Json] = {"n": self.n, "dt": self.simulation.model.dt, "rate": 1.0 / self.period}
         meta |= {"controller": self.simulation.model.acting.name, "start_time": 0.0}
         found = []
         for k, place in enumerate(places):
             one, asked = (rebuild([x[k] for x in leaves]) for leaves, rebuild in map(tree.flatten, (rows, command)))
             own = {path: value[place].tolist() for path, value in self.parameters.items()}
-            columns = columns_of(Rows(one, asked, self.period), self.robot.nf)
+            dense, begun = Rows(one, asked, self.period), float(self.time[place])
+            means = ForceMeans(begun, self._sums[1], self.period).add(dense.time, dense.state.impulse)
+            columns = columns_of(dense[kept], means[kept])
             found.append(Recording(self._robot(int(place)), columns, meta={**meta, "place": int(place), **own}))
         return found
+
+    @property
+    def _sums(self) -> tuple[Float[ndarray, "5"], Float[ndarray, "m nf 3"]]:
+        """Work and impulses before a run that is recorded."""
+        return np.zeros(5), no_impulse(self.robot, self.period)
 
     @functools.cached_property
     def _recording_tick(self) -> Function:
@@ -326,7 +336,7 @@ class Batch(Summarised):
         return compiling.compile(
             recorded_tick,
             self.simulation.model,
-            (self.first, np.zeros(5)),
+            (self.first, *self._sums),
             Inputs(Command(), np.zeros(6)),
             target="batch",
             dtype=self.dtype,

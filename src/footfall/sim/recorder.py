@@ -16,6 +16,7 @@ from footfall.adapters import unadapted
 from footfall.contact.model import contact_settings
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
+from footfall.recording.force_mean import ForceMeans
 from footfall.recording.object_form import object_forms
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
@@ -66,6 +67,7 @@ class Recorder:
         self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
         self._new_events: list[Event] = []
         self._work_before = state.work
+        self._means = ForceMeans(self.time, state.impulse, model.period)
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
@@ -73,8 +75,16 @@ class Recorder:
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
     def add(self, rows: Rows, stop: Stop | None, time: float) -> None:
-        """Keep rows up to a time, what the controller has logged since, and say in an event why the run stopped."""
+        """Keep rows up to a time, what the controller has logged since, and say in an event why the run stopped.
+
+        Rows may be closer than they are recorded: mean forces count them all. The last row before a stop is kept.
+        """
         self.time = time
+        means = self._means.add(rows.time, rows.state.impulse)
+        if self.every > 1 and len(rows):
+            whole = np.round(rows.time / self.model.period) % self.every == 0
+            whole[-1] |= stop is not None
+            rows, means = rows[np.flatnonzero(whole)], means[whole]
         self._listen(np.inf if stop is None else stop.time)
         if stop is not None:
             self._new_events.append(Event(stop.time, stop.kind, stop.message))
@@ -89,7 +99,7 @@ class Recorder:
                 self.writer.append({}, self._new_events)
                 self._new_events = []
             return
-        columns = self._columns(rows)
+        columns = self._columns(rows, means)
         self._report_misses(columns)
         self._report_meetings(columns)
         self._squares, self.rows = self._squares + np.sum(rows.state.motor**2, axis=0), self.rows + len(rows)
@@ -156,7 +166,7 @@ class Recorder:
         if self.writer is not None:
             self.writer.meta.update(self.meta)
 
-    def _columns(self, rows: Rows) -> dict[str, ndarray]:
+    def _columns(self, rows: Rows, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
         feet, state = self.robot.nf, rows.state
         kinetic, potential = self.energies(state.q, state.v)
         if (belt := self.model.world.joints.belt) is not None:
@@ -165,7 +175,7 @@ class Recorder:
             kinetic = kinetic + belt.kinetic(robot, rates, rate)
             potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
-            **columns_of(rows, feet, self._work_before),
+            **columns_of(rows, means, self._work_before),
             "kinetic": kinetic,
             "potential": potential,
         }
@@ -202,8 +212,11 @@ class Recorder:
                 self.writer.close()
 
 
-def columns_of(rows: Rows, feet: int, work_before: ndarray | float = 0.0) -> dict[str, ndarray]:
-    """What every recording keeps of rows; work is counted from ``work_before`` on."""
+def columns_of(
+    rows: Rows, force_mean: Float[ndarray, "T nf 3"], work_before: ndarray | float = 0.0
+) -> dict[str, ndarray]:
+    """What every recording keeps of rows and of mean forces on the feet; work is counted from ``work_before`` on."""
+    feet = force_mean.shape[1]
     state, work = rows.state, rows.state.work - work_before
     return {
         "time": rows.time,
@@ -213,6 +226,7 @@ def columns_of(rows: Rows, feet: int, work_before: ndarray | float = 0.0) -> dic
         "command_torque": rows.command.torque,
         "torque": state.motor,
         "force": state.forces[:, :feet],
+        "force_mean": force_mean,
         "contact": np.linalg.norm(state.forces[:, :feet], axis=2) > 0,
         "work": work[:, 0],
         "friction_work": work[:, 1],

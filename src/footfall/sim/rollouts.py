@@ -24,7 +24,7 @@ from footfall.errors import FootfallError, InputError, TraceError, TraceMismatch
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step
 from footfall.sim.stopping import Stop
-from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
+from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_impulse, physics, tick
 from nptrace import ownership
 from nptrace._types import Given, PyTree, Scalar
 from nptrace.frontend import tree
@@ -102,7 +102,8 @@ class Rows:
 def rows_of(model: SimulationModel, kept: list[tuple[RunState, JointCommand]]) -> Rows:
     """Rows of states and commands that were kept one by one; there may be none."""
     robot, count = model.world.robot, len(kept)
-    like = at_rest(model.world, np.zeros(robot.nq), np.zeros(robot.nv)), JointCommand().broadcast(robot.nj)
+    start = at_rest(model.world, np.zeros(robot.nq), np.zeros(robot.nv))
+    like = replace(start, impulse=no_impulse(robot, model.period)), JointCommand().broadcast(robot.nj)
     leaves, rebuild = tree.flatten(like)
     read = tree.reader(like)
     flat: list[list[ndarray]] = []

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footfall.recording.force_mean import window_stride
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
 from footfall.sim.commanding import ticks_to_command
@@ -57,15 +58,15 @@ class Running:
         return ticks_to_command(simulation.command, float(np.round(tick)), period, count)
 
     def ask(self, count: int) -> Ask:
-        """For so many ticks; the rows of every ``every``-th, or of all where that does not come out even."""
+        """For so many ticks; the rows that are recorded and those between that mean forces need, or all of them where
+        that does not come out even."""
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
-        tick = float(np.round(before.tick))
+        tick, every = float(np.round(before.tick)), window_stride(self.every, simulation.model.period)
         while at < count:
             spans.append((at, simulation.inputs_at(tick + at)))
             at += ticks_to_change(simulation.pushes, tick + at, simulation.model.period, count - at)
-        aligned = before.tick % self.every == 0 and count % self.every == 0
-        aligned = aligned and not any(start % self.every for start, _ in spans)
-        return Ask(before, spans, count, self.every if aligned else 1)
+        aligned = before.tick % every == 0 and count % every == 0 and not any(start % every for start, _ in spans)
+        return Ask(before, spans, count, every if aligned else 1)
 
     def _rolled(self, ask: Ask) -> Rolled:
         """On the simulation's own engine."""
@@ -95,8 +96,7 @@ class Running:
         self.recorder.wall_seconds += seconds
         if thrown is not None:
             self.recorder.say(thrown)
-        shown = self._recorded(rows[:kept], len(rows) > ask.count // self.every)
-        self.recorder.add(shown, simulation.stopped, simulation.time)
+        self.recorder.add(rows[:kept], simulation.stopped, simulation.time)
 
     def finish(self) -> Recording:
         """The recording; it says at the end if the robot lay on the ground all the time."""
@@ -127,14 +127,6 @@ class Running:
         now = simulation.time
         scheduled = now <= stop.at < now + count * simulation.model.period
         return Event(stop.at if scheduled else now, "emergency_stop", f"the motors {stop.kind}")
-
-    def _recorded(self, rows: Rows, all_ticks: bool) -> Rows:
-        """The rows to be recorded, of rows of all ticks or of every ``every``-th; the last one before a stop is."""
-        if not len(rows) or self.every == 1 or not all_ticks:
-            return rows
-        whole = np.round(rows.time / self.simulation.model.period) % self.every == 0
-        whole[-1] |= self.simulation.stopped is not None
-        return rows[np.flatnonzero(whole)]
 
 
 # -- how far a run has come --------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ from footfall.sim.self_collision import colliding_pairs, watcher
 from footfall.sim.start import check_clear, deepest, standing_controller, standing_start, start_state, wrap_with_sensors
 from footfall.sim.step import check_integrator
 from footfall.sim.stopping import Collision, Divergence, Fall, Falls, Stop, StopDetector
-from footfall.sim.tick import Inputs, SimulationModel, at_rest
+from footfall.sim.tick import Inputs, SimulationModel, at_rest, no_impulse
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, PyTree
@@ -179,7 +179,8 @@ class Simulation(FrozenAfterInit, Summarised):
         check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
         self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
-        self.state = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
+        start = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
+        self.state = dataclasses.replace(start, impulse=no_impulse(self.robot, self.model.period))
         self.stopped = None
 
     def _standing(self) -> Given:

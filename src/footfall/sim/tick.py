@@ -20,6 +20,8 @@ from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.identity import digest_of
 from footfall.parameters import look_up, replaced
+from footfall.recording.force_mean import rest_of_window
+from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness
 from footfall.sim.world import World
@@ -94,6 +96,9 @@ class RunState:
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     work: Float[ndarray, "5"]  # since the start [J], as in ``step.Done``
+    # of the ground on the feet since the start, world axes [N s]; where ticks do not fill the window of
+    # ``recording.force_mean`` also ``rest_of_window`` before the end of the tick
+    impulse: Float[ndarray, "m nf 3"]
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
     memory: PyTree = ()  # of the controller
     objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
@@ -130,12 +135,13 @@ def physics(
 ) -> RunState:
     """The physics of one tick: the command is held while the robot moves."""
 
-    def substep(_: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
-        q, v, _, _, work, memory, objects = moving
+    def substep(k: float, moving: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
+        q, v, _, _, work, impulse, memory, objects = moving
         after, acted, done = integrate_step(
             model.integrator, model.world, State(q, v, memory, objects), command, push, model.dt
         )
-        return after.q, after.v, acted.motor, acted.forces, work + done.work, after.memory, after.objects
+        impulse = add_impulse(model, impulse, done.impulse, k)
+        return after.q, after.v, acted.motor, acted.forces, work + done.work, impulse, after.memory, after.objects
 
     moving: tuple[PyTree, ...] = (
         state.q,
@@ -143,11 +149,12 @@ def physics(
         state.motor,
         state.forces,
         state.work,
+        np.stack([state.impulse[0]] * len(state.impulse)) if len(state.impulse) else state.impulse,
         state.contact,
         state.objects,
     )
     moved = substep(0.0, moving) if model.substeps == 1 else nptrace.repeat(model.substeps, substep, moving)
-    q, v, motor, forces, work, contact, objects = moved
+    q, v, motor, forces, work, impulse, contact, objects = moved
     return RunState(
         tick=state.tick,
         q=q,
@@ -155,14 +162,30 @@ def physics(
         motor=motor,
         forces=forces,
         work=work,
+        impulse=impulse,
         contact=contact,
         memory=state.memory,
         objects=objects,
     )
 
 
+def add_impulse(model: SimulationModel, impulse: ndarray, done: Float[ndarray, "nf 3"], k: Scalar) -> ndarray:
+    """Return the impulses after the k-th step of a tick, which has added ``done`` to them."""
+    if not len(impulse):
+        return impulse
+    if len(impulse) == 1:
+        return impulse + done
+    before = np.clip(model.substeps - rest_of_window(model.period) / model.dt - k, 0.0, 1.0)  # part of the step
+    return impulse + np.stack([done, before * done])
+
+
+def no_impulse(robot: Robot, period: float) -> Float[ndarray, "m nf 3"]:
+    """The impulses before a run, of a tick's length [s]."""
+    return np.zeros((2 if rest_of_window(period) > 0.0 else 1, robot.nf, 3))
+
+
 def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: PyTree = ()) -> RunState:
-    """The first state of a run: nothing has acted yet."""
+    """The first state of a run: nothing has acted yet. Impulses are not counted unless it is given some."""
     return RunState(
         tick=0.0,
         q=np.array(q, dtype=float),
@@ -170,6 +193,7 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
         motor=np.zeros(world.robot.nj),
         forces=np.zeros((len(world.contacts), 3)),
         work=np.zeros(5),
+        impulse=np.zeros((0, world.robot.nf, 3)),
         contact=world.start(q, v),
         memory=memory,
         objects=np.stack([body.start for body in world.objects]) if world.objects else (),
@@ -178,13 +202,13 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
 
 # -- the tick of many robots -------------------------------------------------------------------------------------------
 def reduced(state: RunState, foot_forces: bool) -> RunState:
-    """A state without motor torques and work; without forces too, unless the controller looks at them."""
+    """A state without motor torques, work and impulses; without forces too, unless the controller looks at them."""
     forces = state.forces if foot_forces else state.forces[:0]
-    return replace(state, motor=state.motor[:0], forces=forces, work=state.work[:0])
+    return replace(state, motor=state.motor[:0], forces=forces, work=state.work[:0], impulse=state.impulse[:0])
 
 
 def full_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState:
-    """One tick from a reduced state, with all that a tick knows: for meters."""
+    """One tick from a reduced state, with all that a tick knows but impulses: for meters."""
     forces = state.forces if len(state.forces) else np.zeros((len(model.world.contacts), 3))
     full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=np.zeros(5))
     return tick(model, full, inputs)[0]
@@ -196,14 +220,15 @@ def batch_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> RunSt
 
 
 def recorded_tick(
-    model: SimulationModel, carried: tuple[RunState, Float[ndarray, "5"]], inputs: Inputs
-) -> tuple[tuple[RunState, Float[ndarray, "5"]], tuple[RunState, JointCommand]]:
-    """The same with the work so far [J] beside the state, and then all that a recording keeps of the tick."""
-    state, work = carried
+    model: SimulationModel, carried: tuple[RunState, Float[ndarray, "5"], Float[ndarray, "m nf 3"]], inputs: Inputs
+) -> tuple[tuple[RunState, Float[ndarray, "5"], Float[ndarray, "m nf 3"]], tuple[RunState, JointCommand]]:
+    """The same with the work [J] and the impulses [N s] so far beside the state, and then all that a recording keeps of
+    the tick."""
+    state, work, impulse = carried
     forces = state.forces if len(state.forces) else np.zeros((len(model.world.spheres), 3))
-    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=work)
+    full = replace(state, motor=np.zeros(model.world.robot.nj), forces=forces, work=work, impulse=impulse)
     after, command = tick(model, full, inputs)
-    return (reduced(after, len(state.forces) > 0), after.work), (replace(after, memory=()), command)
+    return (reduced(after, len(state.forces) > 0), after.work, after.impulse), (replace(after, memory=()), command)
 
 
 def metered_tick(model: SimulationModel, metered: tuple[RunState, PyTree], inputs: Inputs) -> tuple[RunState, PyTree]:

@@ -69,10 +69,10 @@ class PlotHistory:
         self.rows.append(
             (float(block["time"][-1]), height, forward, sideways, torque, margin, power, speed, roll, pitch, *energies)
         )
-        self.forces.append(block["force"][:, :, 2].mean(axis=0))
+        self.forces.append(block["force_mean"][-1, :, 2])
 
     def arrays(self) -> dict[str, PyTree]:
-        """Columns as arrays, and ``force``: vertical forces, one row per foot."""
+        """Columns as arrays, and ``force``: vertical forces, means over 10 ms, one row per foot."""
         table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}
         columns["force"] = np.array(self.forces).T if self.forces else np.zeros((0, 0))

@@ -138,7 +138,8 @@ class PlaybackPage:
                 plot("trunk angle [deg]", {"roll": roll, "pitch": pitch})
                 plot("trunk position [m]", {"x": rec.q[:, 0], "y": rec.q[:, 1]})
             if "force" in rec and rec.robot.nf:
-                plot("vertical force [N]", {name: rec.force[:, k, 2] for k, name in enumerate(rec.robot.foot_names)})
+                loads = dict(zip(rec.robot.foot_names, rec.force_mean[:, :, 2].T))
+                plot("vertical force, mean over 10 ms [N]", loads)
             if "torque" in rec and rec.robot.nj:
                 plot("largest joint torque [N m]", {"torque": np.abs(rec.torque).max(axis=1)})
                 power = np.maximum(rec.torque * rec.motor_velocity, 0.0).sum(axis=1)

@@ -22,7 +22,7 @@ class Plots:
             "height": self._plot(gui, "trunk height [mm]", ("height",)),
             "angle": self._plot(gui, "trunk angle [deg]", ("roll", "pitch")),
             "velocity": self._plot(gui, "velocity [m/s]", ("forward", "left")),
-            "force": self._plot(gui, "vertical force [N]", feet),
+            "force": self._plot(gui, "vertical force, mean over 10 ms [N]", feet),
             "torque": self._plot(gui, "largest joint torque [N m]", ("torque",)),
             "margin": self._plot(gui, "support margin [mm]", ("margin",)),
             "energy": self._plot(gui, "energy [J]", ("kinetic", "potential, from the first")),
