@@ -16,9 +16,9 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.legged_plan import LocomotionModel, Memory
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.locomotion_tick import locomotion_tick
+from footfall.control.locomotion.types import LocomotionModel, Memory
 from footfall.control.posture import standing_state
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
@@ -120,7 +120,7 @@ def arrays_tick(
     asked, after = locomotion_tick(
         model, Sensed(q=q, v=v, forces=forces), Command(**dict(zip(Command.__dataclass_fields__, command))), memory
     )
-    return asked.spread(model.robot.nj), after
+    return asked.broadcast(model.robot.nj), after
 
 
 def _walked(simulation: Simulation, tick: object, samples: int) -> tuple[np.ndarray, np.ndarray]:

@@ -120,7 +120,7 @@ def _with_controller(simulation: Simulation, name: str) -> Unit:
 def _without(simulation: Simulation, name: str) -> Unit:
     model, state = simulation.model.physics, dataclasses.replace(simulation.state, memory=())
     standing = simulation.q[simulation.robot.nq - simulation.robot.nj :]
-    command = JointCommand(standing).spread(simulation.robot.nj)
+    command = JointCommand(standing).broadcast(simulation.robot.nj)
     program = compiling.program(physics, model, state, command, np.zeros(6))
     units = dict(zip(("position", "velocity", "kp", "kd", "torque"), ("rad", "rad/s", "N.m/rad", "N.m.s/rad", "N.m")))
     asked = [

@@ -304,7 +304,7 @@ class LinearStep:
         robot, self.nv = self.robot, sizes(self.model.world)[1]
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
         q, v = join_state(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
-        command, push = JointCommand().spread(robot.nj), np.zeros(6)
+        command, push = JointCommand().broadcast(robot.nj), np.zeros(6)
         # the derivative of several steps is a product, unless a memory between them has derivatives of its own
         self.factors = 1 if self.memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model

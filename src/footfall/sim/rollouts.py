@@ -155,7 +155,7 @@ Rows = tuple[RunState, JointCommand]  # with time first in every array
 
 def rows_of(model: SimulationModel, like: RunState, kept: Sequence[tuple[RunState, JointCommand]]) -> Rows:
     """Return states and commands that were kept one by one as rows; there may be none of them."""
-    count, example = len(kept), (replace(like, memory=()), JointCommand().spread(model.world.robot.nj))
+    count, example = len(kept), (replace(like, memory=()), JointCommand().broadcast(model.world.robot.nj))
     leaves, rebuild = tree.flatten(example)
     read = tree.reader(example)
     flat: list[list[ndarray]] = []
@@ -260,7 +260,10 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     from nptrace.verification.effects import effect_of
 
     def step() -> ndarray:
-        before, command = State(state.q, state.v, state.contact, state.objects), JointCommand().spread(world.robot.nj)
+        before, command = (
+            State(state.q, state.v, state.contact, state.objects),
+            JointCommand().broadcast(world.robot.nj),
+        )
         with np.errstate(all="ignore"):
             after, acted, _ = integrate_step(model.integrator, world, before, command, inputs.push, model.dt)
         return np.concatenate([after.v, np.ravel(acted.forces)])
@@ -316,7 +319,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
                 f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
                 " @ff.controller(rate=..., memory=...)"
             )
-        return commanded.spread(robot.nj), after
+        return commanded.broadcast(robot.nj), after
 
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
     controller.__name__ = model.acting.name
@@ -439,7 +442,7 @@ class PythonBackend(Backend):
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
         still = replace(state, memory=())  # the controller's, which may hold anything
-        command = JointCommand().spread(model.world.robot.nj)
+        command = JointCommand().broadcast(model.world.robot.nj)
         self.function = compile_physics(model, still, command, inputs.push, free)
 
     def _take(self, model: SimulationModel) -> None:
@@ -478,7 +481,7 @@ class PythonBackend(Backend):
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
         command, memory = check_controller_result(result, where)
         try:
-            command = command.spread(robot.nj)
+            command = command.broadcast(robot.nj)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         for f in dataclasses.fields(JointCommand):

@@ -107,7 +107,7 @@ def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command
     except Exception as error:
         raise FootfallError(f"controller {name} raised {type(error).__name__} at its first tick: {error}") from error
     first, _ = check_controller_result(result, f"controller {name}")
-    return np.asarray(first.spread(robot.nj).position)
+    return np.asarray(first.broadcast(robot.nj).position)
 
 
 # -- checks of a start -------------------------------------------------------------------------------------------------

@@ -195,7 +195,7 @@ def feedback_rollout(
         about, planned, change, K = row
         wanted = planned + length * change + K @ error(robot, about, now)
         torque = np.minimum(np.maximum(np.where(np.isfinite(wanted), wanted, planned), low), high)
-        command = JointCommand(0.0, 0.0, 0.0, damping, torque).spread(robot.nj)
+        command = JointCommand(0.0, 0.0, 0.0, damping, torque).broadcast(robot.nj)
         after = np.concatenate(step_state(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
         return after, (after, torque)
 

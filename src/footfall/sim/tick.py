@@ -124,7 +124,7 @@ def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunSt
     state = _whole(model.world, state)
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
     commanded, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
-    command = commanded.spread(robot.nj)
+    command = commanded.broadcast(robot.nj)
     after = physics(model, state, _nan_unless_finite(command), inputs.push)
     return replace(after, memory=memory), command
 
