@@ -60,6 +60,7 @@ class Running(Protocol):
         carry: PyTree,
         until: Callable[[PyTree], Scalar] | None,
         check_first: bool,
+        body_holds: bool,
     ) -> PyTree: ...
 
     def scan(
@@ -76,9 +77,8 @@ class Running(Protocol):
 
 
 tracer: ContextVar[Running | None] = ContextVar("nptrace_tracer", default=None)
-verifying: ContextVar[bool] = ContextVar(
-    "nptrace_verifying", default=False
-)  # a function is tried before it is compiled
+# while a function is tried before it is compiled: what raises an error for a broken promise
+verifying: ContextVar[Callable[[str], None] | None] = ContextVar("nptrace_verifying", default=None)
 
 
 def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
@@ -134,26 +134,40 @@ def repeat(
     carry: PyTree,
     until: Callable[[PyTree], PyTree] | None = None,
     check_first: bool = False,
+    body_holds: bool = False,
 ) -> PyTree:
     """carry = body(i, carry) for i in 0.0, 1.0, ..., count - 1, kept as a loop when traced.
 
-    With ``until`` the loop may end early, once ``until(carry)`` holds; elements of a batch that share a processor's
-    lanes go on until it holds for all of them. So the body must leave a carry alone for which it holds already.
-    ``check_first``: the loop may end before its first iteration. Derivatives are those of the iterations that are made;
-    a loop that may make none has only its guess's, and is refused: ``custom_fixed_point`` says what the derivative of a
-    solution is.
+    With ``until`` the loop may end early, once ``until(carry)`` holds. Elements of a batch that share a processor's
+    lanes go on until it holds for all of them; those that are done keep their carry, so that every element has the
+    numbers that it would have alone. ``check_first``: the loop may end before its first iteration. Derivatives are
+    those of the iterations that are made; a loop that may make none has only its guess's, and is refused:
+    ``custom_fixed_point`` says what the derivative of a solution is.
+
+    Keeping a finished carry costs one choice a carried number, unless the body evidently makes it already, as in
+    ``np.where(until(carry), carry, next)``. ``body_holds`` promises that the body gives back, bit for bit, every carry
+    for which ``until`` holds, so that no choice is needed; the promise is tested when a function is verified.
 
     ``carry`` is any pytree of arrays and numbers, and keeps its shapes. ``i`` is a real number, here as in a trace: it
     cannot index (use ``lookup``). The body is traced once, so it must change nothing outside of itself.
     """
     active = tracer.get()
     if active is not None:
-        return active.repeat(count, body, carry, until, check_first)
+        return active.repeat(count, body, carry, until, check_first, body_holds)
     if check_first and until is not None and until(carry):
         return carry
     for i in range(count):
         carry = body(float(i), carry)
         if until is not None and until(carry):
+            refuse = verifying.get()
+            if body_holds and refuse is not None and i + 1 < count:
+                after = body(float(i + 1), carry)
+                pairs = zip(_leaves(carry), _leaves(after), strict=True)
+                if not all(np.array_equal(x, y, equal_nan=True) for x, y in pairs):
+                    refuse(
+                        "repeat(..., body_holds=True): the body changes a carry for which until holds already; leave"
+                        " body_holds out"
+                    )
             break
     return carry
 

@@ -5,6 +5,7 @@ import pytest
 
 import nptrace
 import nptrace as trace
+from nptrace.runtime import machine
 
 
 def root(a):
@@ -71,3 +72,76 @@ def test_loop_that_asks_first_makes_no_turn_where_nothing_is_left_to_do(target):
     found = list(zip(*compiled(numbers))) if target == "batch" else [compiled(x) for x in numbers]
     np.testing.assert_array_equal(np.array(found, dtype=float), np.array(expected, dtype=float))
     assert [turns for _, turns in expected] == [0.0, 0.0, 3.0, 0.0, 10.0]
+
+
+def drifts(x):
+    """A loop whose body goes on changing what is finished: the loop itself must hold it."""
+    return nptrace.repeat(
+        12, lambda i, c: 0.7 * c + 0.2 * np.cos(c) * i / (1 + i), x, until=lambda c: np.sum(c * c) < 0.5
+    )
+
+
+def drifts_first(x):
+    count = lambda i, c: (0.6 * c[0] + 0.01 * i, c[1] + 1.0, ~c[2])  # noqa: E731
+    settled = lambda c: np.max(np.abs(c[0])) < 0.7  # noqa: E731
+    return nptrace.repeat(9, count, (x, 0.0, x[0] > 0.0), until=settled, check_first=True)
+
+
+def nested(x):
+    def inner(y, i):
+        return nptrace.repeat(6, lambda j, c: 0.8 * c + 0.1 * i - 0.01 * j, y, until=lambda c: np.abs(c[0]) < 0.3)
+
+    return nptrace.repeat(3, lambda i, y: 1.3 * inner(y, i) + 0.05 * x, x)
+
+
+POINTS = np.random.default_rng(3).normal(size=(13, 4)) * np.geomspace(0.1, 10, 13)[:, None]
+
+
+@pytest.mark.parametrize("function", [drifts, drifts_first, nested])
+@pytest.mark.parametrize("lanes", [2, 8])
+def test_a_finished_carry_is_kept_while_other_lanes_go_on(function, lanes):
+    native = trace.compile(function, POINTS[0], cache=None)
+    flat = lambda found: np.concatenate([np.ravel(x) for x in (found if isinstance(found, tuple) else (found,))])  # noqa: E731
+    alone = np.stack([flat(native(x)) for x in POINTS])
+    np.testing.assert_allclose(alone, np.stack([flat(function(x)) for x in POINTS]), rtol=1e-12, atol=1e-12)
+    interpreted = trace.compile(function, POINTS[0], cache=None, target="interpret")
+    np.testing.assert_allclose(np.stack([flat(interpreted(x)) for x in POINTS]), alone, rtol=1e-12, atol=1e-12)
+    found = trace.compile(function, POINTS[0], cache=None, target="batch", lanes=lanes)(POINTS)
+    found = found if isinstance(found, tuple) else (found,)
+    together = np.concatenate([np.reshape(x, (len(POINTS), -1)) for x in found], axis=1)
+    np.testing.assert_array_equal(together, alone)
+
+
+@pytest.mark.parametrize("function", [drifts, nested])
+@pytest.mark.parametrize("target", ["native", "interpret"])
+def test_derivatives_are_those_of_the_iterations_that_are_made(function, target):
+    weights = np.array([1.0, 2.0, -1.0, 0.5])
+    gradient = trace.gradient(lambda x: function(x) @ weights, POINTS[0], wrt=0, cache=None, target=target)
+    jacobian = trace.jacobian(function, POINTS[0], wrt=0, cache=None, target=target)
+    for x in POINTS[3:]:
+        h = 1e-6
+        differences = np.stack([(function(x + h * e) - function(x - h * e)) / (2 * h) for e in np.eye(4)], axis=1)
+        np.testing.assert_allclose(jacobian(x), differences, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(gradient(x), weights @ differences, rtol=1e-6, atol=1e-6)
+
+
+def test_a_body_that_holds_a_finished_carry_costs_no_choice():
+    good = lambda c: np.all(np.abs(c) < 0.5)  # noqa: E731
+
+    def count(body, **options):
+        return trace.program_of(lambda x: nptrace.repeat(5, body, x, until=good, **options), A).operations()["select"]
+
+    own = count(lambda _, c: np.where(good(c), c, 0.5 * c))
+    assert own == count(lambda _, c: np.where(good(c), c, 0.5 * c), body_holds=True)
+    assert own == count(lambda _, c: np.where(~good(c), 0.5 * c, c))
+    bare = count(lambda _, c: 0.5 * c, body_holds=True)
+    assert count(lambda _, c: 0.5 * c) == bare + len(A) + 1 == own + 1
+
+
+def test_a_broken_promise_that_the_body_holds_is_refused():
+    def halved(x):
+        return nptrace.repeat(9, lambda _, c: 0.5 * c, x, until=lambda c: c < 0.5, body_holds=True)
+
+    with pytest.warns(machine.FallbackWarning, match="runs in Python.*leave body_holds out"):
+        compiled = trace.compile(halved, 4.0, cache=None)
+    assert compiled(4.0) == halved(4.0)

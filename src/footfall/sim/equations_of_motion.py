@@ -193,7 +193,9 @@ def _last_iteration(
         objects=np.zeros((len(world.objects), 6)) if world.objects else (),
     )
     start = _Iteration(Solution(np.zeros(robot.nv), nothing, modes, 0.0), 0.0, inputs, State(state.q, state.v))
-    return nptrace.repeat(MAX_ITERATIONS, again, start, until=lambda carry: carry.solution.changed < 0.5)
+    return nptrace.repeat(
+        MAX_ITERATIONS, again, start, until=lambda carry: carry.solution.changed < 0.5, body_holds=True
+    )
 
 
 # -- the equations of motion -------------------------------------------------------------------------------------------

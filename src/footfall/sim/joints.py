@@ -132,7 +132,7 @@ class Belt:
 
     def elastic(
         self, ahead: Float[ndarray, "*T nj"], faster: Float[ndarray, "*T nj"], dt: float
-    ) -> Float[ndarray, "*T"]:
+    ) -> Float[ndarray, "*T"] | float:
         """Return the energy that belts store [J]: k s s_0 / 2, by their stretches at the end and the start of a step.
 
         A step takes the elastic torque at its start and moves positions with its new rates; it conserves this energy,

@@ -163,7 +163,7 @@ def gradient(
     that is exact but where an iteration has found another direction of slip; the iterations are not differentiated.
     """
     compiled._check_target(target)
-    traced = tracer.trace(function, *examples, differentiable=True, assume_valid=settled)
+    traced = tracer.trace(function, *examples, differentiable=True, assume_valid=settled, reverse=True)
     sig = signature.of(function, examples, traced, names)
     if len(traced.outputs) != 1:
         raise InputError(f"{sig.function} returns {len(traced.outputs)} numbers; a gradient is of one: take jacobian")

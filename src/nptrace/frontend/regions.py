@@ -8,7 +8,8 @@ from nptrace._types import Element, Operand, PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend import tree
 from nptrace.frontend.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
-from nptrace.frontend.scalar import Scalar, node_of
+from nptrace.frontend.scalar import Scalar, node_of, truth_of
+from nptrace.ir.assumption import Assumption
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.philox import Part
 from nptrace.ir.refusal import refusal
@@ -18,12 +19,18 @@ class Tracer:
     """The running trace: its graph, the loop body it is in, and what it has refused."""
 
     def __init__(
-        self, graph: Graph, differentiable: bool = False, track_validity: bool = False, assume_valid: bool = False
+        self,
+        graph: Graph,
+        differentiable: bool = False,
+        track_validity: bool = False,
+        assume_valid: bool = False,
+        reverse: bool = False,
     ) -> None:
         self.graph = graph
         self.differentiable = differentiable  # whether the graph is to be differentiated
         self.invalid_flags: list[Node] | None = [] if track_validity else None  # 1 where a derivative is invalid
         self.assume_valid = assume_valid  # whether derivatives of solutions are valid everywhere
+        self.reverse = reverse  # whether loops are differentiated backwards, through every iteration they can make
         self.refusals: list[TraceError] = []
         self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
         self._bodies = 0
@@ -123,31 +130,29 @@ class Tracer:
         carry: PyTree,
         until: Callable[[PyTree], PyTree] | None = None,
         check_first: bool = False,
-    ) -> PyTree:
-        if until is not None:  # one more carried number, which ends the loop when it becomes 1
-
-            def stopping(i: Element, both: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
-                after = body(i, both[0])
-                return after, np.where(until(after), 1.0, 0.0)
-
-            ended = np.where(until(carry), 1.0, 0.0) if check_first else 0.0
-            return self._repeat(count, stopping, (carry, ended), stops=True, check_first=check_first)[0]
-        return self._repeat(count, body, carry)
-
-    def _repeat(
-        self,
-        count: int,
-        body: Callable[[PyTree, PyTree], PyTree],
-        carry: PyTree,
-        stops: bool = False,
-        check_first: bool = False,
+        body_holds: bool = False,
     ) -> PyTree:
         if isinstance(count, Scalar) or int(count) != count or count < 0:
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {count!r}")
-        loop = _Loop(self, "repeat", int(count), carry)
-        loop.close(lambda after: (body(Scalar(self.graph, self.graph.counter(loop.region)), after), None), stops)
+        if until is None:
+            loop = _Loop(self, "repeat", int(count), carry)
+            loop.close(lambda before: (body(loop.counter(), before), None))
+            return loop.carried()
+        finished: list[Node] = []  # whether the carry that an iteration is given is finished
+
+        def stopping(both: tuple[PyTree, PyTree]) -> tuple[tuple[PyTree, PyTree], None]:
+            after = body(loop.counter(), both[0])
+            stop = np.where(until(after), 1.0, 0.0)
+            if not body_holds or self.reverse:
+                finished[:] = [truth_of(self.graph, x) for x in elements(until(both[0]))]
+            return (after, stop), None
+
+        # one more carried number ends the loop when it becomes 1
+        ended = np.where(until(carry), 1.0, 0.0) if check_first else 0.0
+        loop = _Loop(self, "repeat", int(count), (carry, ended))
+        loop.close(stopping, finished)
         self.graph.regions[loop.region].check_first = check_first
-        return loop.carried()
+        return loop.carried()[0]
 
     def scan(
         self, body: Callable[[PyTree, PyTree], PyTree], carry: PyTree, rows: PyTree, reverse: bool
@@ -217,19 +222,40 @@ class _Loop:
     def _nodes(self, leaves: Sequence[Operand]) -> list[Node]:
         return [node_of(self.tracer.graph, x) for leaf in leaves for x in elements(leaf)]
 
-    def close(self, body: Callable[[PyTree], tuple[PyTree, PyTree]], stops: bool = False) -> None:
-        """Trace the body, which returns what it carries and what it keeps."""
+    def counter(self) -> Scalar:
+        return Scalar(self.tracer.graph, self.tracer.graph.counter(self.region))
+
+    def close(self, body: Callable[[PyTree], tuple[PyTree, PyTree]], finished: Sequence[Node] | None = None) -> None:
+        """Trace the body, which returns what it carries and what it keeps.
+
+        ``finished``: the loop ends when its last carried number becomes 1. Where this holds a node once the body was
+        traced, the truth of which says that a carry is finished already, such a carry is kept.
+        """
         graph = self.tracer.graph
         results, kept = self._trace_body(body, self.params)
         fixed = {k for k, x in enumerate(self.initial) if results[k] == self.params[k] and graph.op(x) == "const"}
+        given = [self.initial[k] if k in fixed else p for k, p in enumerate(self.params)]
         if fixed:  # constants that go through unchanged are constants inside, too
-            given = [self.initial[k] if k in fixed else p for k, p in enumerate(self.params)]
             again, kept = self._trace_body(body, given)
             results = [self.params[k] if k in fixed else x for k, x in enumerate(again)]
         leaves, self.rebuild_kept = tree.flatten(kept, truths=True)
         self.kept_shapes, self.kept_truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
-        self.saves, stop = self._nodes(leaves), len(results) - 1 if stops else None
+        self.saves, stop = self._nodes(leaves), None if finished is None else len(results) - 1
+        if finished:
+            results = self._held(results, given, finished[0])
         self.node = graph.repeat(self.region, self.initial, results, self.saves, stop)
+
+    def _held(self, results: Sequence[Node], given: Sequence[Node], finished: Node) -> list[Node]:
+        """What the next iteration is given: a finished carry as it is, by a choice unless the body makes one."""
+        graph, known = self.tracer.graph, Assumption(self.tracer.graph, finished)
+        ended = graph.less(graph.const(0.5), self.params[-1])
+        held, changed = list(results), False
+        for k, (x, p) in enumerate(zip(results[:-1], self.params)):
+            if known.resolved(x) not in (p, given[k]):
+                held[k], changed = graph.select(ended, p, x), True
+        if changed:
+            held[-1] = graph.select(ended, self.params[-1], results[-1])
+        return held
 
     def _trace_body(
         self, body: Callable[[PyTree], tuple[PyTree, PyTree]], given: Sequence[Node]

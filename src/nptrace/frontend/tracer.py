@@ -43,6 +43,7 @@ def trace(
     differentiable: bool = False,
     track_validity: bool = False,
     assume_valid: bool = False,
+    reverse: bool = False,
 ) -> Trace:
     """Trace ``function`` on symbols shaped like the examples (pytrees of arrays and numbers, see tree.py).
 
@@ -53,6 +54,7 @@ def trace(
     track_validity: also where that holds only unless ``nptrace.mark_derivative_invalid``; the caller must then read
     ``invalid_flags``.
     assume_valid: in any case.
+    reverse: it is to be differentiated backwards, which goes through all iterations that its loops can make.
     """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:
@@ -66,7 +68,7 @@ def trace(
             position += len(nodes)
         arguments.append(rebuild(filled))
         argument_sizes.append(position - start)
-    active = Tracer(graph, differentiable, track_validity, assume_valid)
+    active = Tracer(graph, differentiable, track_validity, assume_valid, reverse)
     token = numeric.tracer.set(active)
     try:
         with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are

@@ -172,8 +172,9 @@ def _solve(
             first = count < 0.5
             after, error = _chosen(first, at_first, after), np.where(first, np.where(met, 0.0, 0.5 * _LOST), error)
         error = np.where(newton.convex, error, 2.0 * _LOST)
-        done = (last < goal) | ~(error < _LOST)
-        return _chosen(done, before, after), np.where(last < goal, last, error), np.where(done, count, count + 1.0)
+        ended = good(carry)
+        done = ended | ~(error < _LOST)
+        return _chosen(done, before, after), np.where(ended, last, error), np.where(done, count, count + 1.0)
 
     def good(carry: tuple[Point, PyTree, PyTree]) -> Scalar:
         return (carry[1] < goal) | ~(carry[1] < _LOST)

@@ -1,15 +1,21 @@
 """What a function can reach besides its arguments: where hidden state lives. Changes are found, and put back.
 
-Followed are closures, globals that the code names, defaults, attributes of functions and of modules, objects and their
-classes, containers, arrays, buffers and random generators, through helpers, methods and partials. What an object of
-compiled code keeps to itself cannot be seen: it is known by its address.
+Followed are closures, globals that the code names, modules that it imports where it is called, defaults, attributes of
+functions and of modules, objects with their classes and metaclasses, containers, arrays, buffers and random generators,
+through helpers, methods and partials. Code that looks names up at run time (``getattr``, ``globals()``,
+``sys.modules``) may mean any name of the modules it reaches. What an object of compiled code keeps to itself cannot be
+seen: it is known by its address.
 """
 
 import builtins
+import dis
 import functools
+import importlib.util
 import os
 import random
+import sys
 import types
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,6 +28,9 @@ _REMEDY = "hidden state cannot be traced; pass it as an argument and return the 
 _Wrapper = types.MethodType | functools.partial | staticmethod | classmethod | property | functools.cached_property
 _WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
+_LOOKUPS = {"getattr", "attrgetter", "__getattribute__", "__dict__"}  # of names that are made at run time
+_OF_GLOBALS = {"globals", "vars", "locals", "eval", "exec", "__globals__"}
+_OF_MODULES = {"modules", "import_module", "__import__"}
 _CODE = (types.FunctionType, *_WRAPPERS)
 
 
@@ -53,12 +62,14 @@ class ClosureState:
 
 
 class _Code:
-    """What the code seen so far names, and the user's classes: a method counts if some code names it."""
+    """What the code seen so far names, and the classes and modules of which only what is named counts."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
+        self.words: set[str] = set()  # texts in the code, which may be names that it looks up at run time
         self.classes: dict[type, None] = {}
-        self.members: set[tuple[type, str]] = set()
+        self.modules: dict[types.ModuleType, str] = {}
+        self.members: set[tuple[type | types.ModuleType, str]] = set()
 
 
 def _snapshot_of(subject: object) -> StateSnapshot:
@@ -68,8 +79,12 @@ def _snapshot_of(subject: object) -> StateSnapshot:
         for value, label in snapshot.unseen():
             _visit(snapshot, value, label, code)
         noted = len(snapshot.notes)
+        if not (code.names | snapshot.words).isdisjoint(_LOOKUPS | _OF_GLOBALS | _OF_MODULES):
+            _visit_names_made_at_run_time(snapshot, code)
         for kind in list(code.classes):
             _visit_members(snapshot, kind, code)
+        for module, label in list(code.modules.items()):
+            _visit_module(snapshot, module, label, code)
         if len(snapshot.notes) == noted:
             return snapshot
 
@@ -83,11 +98,12 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
     elif isinstance(value, types.BuiltinFunctionType):
         snapshot.note(label, value.__name__, snapshot.see(value.__self__, label))  # log = [].append
     elif isinstance(value, type):
-        users = (kind for kind in value.__mro__ if not _is_library(snapshot, kind.__module__))
+        kinds: list[type] = [*value.__mro__, *type.mro(type(value))]
+        users = (k for k in kinds if not _is_library(snapshot, k.__module__))
         code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
         snapshot.note(label, id(value))
     elif isinstance(value, types.ModuleType):
-        snapshot.note(label, _module(snapshot, value, label, code.names))
+        snapshot.note(label, _module(snapshot, value, label, code))
     else:
         visit_data(snapshot, value, label)
 
@@ -101,10 +117,54 @@ def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label
     state.append(snapshot.attributes(function, function.__name__))
     if not user_code.is_core(function.__module__):
         snapshot.package = snapshot.package or user_code.package(function.__module__)
-        named = _names(function.__code__)
+        named: set[str] = set()
+        for part in _codes(function.__code__):
+            named.update(part.co_names)
+            code.words.update(x for x in part.co_consts if isinstance(x, str))
+            for module in _imported(part, function.__globals__):
+                state.append(_module(snapshot, module, module.__name__, code))
         code.names |= named
-        state += [_global(snapshot, function.__globals__, name, code.names) for name in sorted(named)]
+        if not named.isdisjoint(_OF_GLOBALS):
+            named |= {name for name in function.__globals__ if not name.startswith("__")}
+        state += [_global(snapshot, function.__globals__, name, code) for name in sorted(named)]
     snapshot.note(label, *state)
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Code, and the code of the functions and comprehensions in it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _codes(inner)
+
+
+def _imported(code: types.CodeType, space: dict[str, object]) -> Iterator[types.ModuleType]:
+    """The modules that code imports where it runs, as far as they are loaded."""
+    level = 0
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_CONST" and isinstance(instruction.argval, int):
+            level = instruction.argval  # stands two instructions before the import
+        elif instruction.opname == "IMPORT_NAME":
+            name = str(instruction.argval)
+            if level:
+                package = str(space.get("__package__") or str(space.get("__name__", "")).rpartition(".")[0])
+                name = importlib.util.resolve_name("." * level + name, package) if package else name
+            parts = name.split(".")
+            for k in range(len(parts)):
+                module = sys.modules.get(".".join(parts[: k + 1]))
+                if isinstance(module, types.ModuleType):
+                    yield module
+
+
+def _visit_names_made_at_run_time(snapshot: StateSnapshot, code: _Code) -> None:
+    """Texts in code and data may be names of attributes and modules."""
+    words = code.words | snapshot.words
+    code.names.update(word for word in words if word.isidentifier())
+    if not code.names.isdisjoint(_OF_MODULES):
+        for word in sorted(words & sys.modules.keys()):
+            module = sys.modules[word]
+            if isinstance(module, types.ModuleType) and module not in code.modules:
+                snapshot.note(word, _module(snapshot, module, word, code))
 
 
 def _cell(snapshot: StateSnapshot, cell: types.CellType, name: str) -> int | None:
@@ -116,30 +176,62 @@ def _cell(snapshot: StateSnapshot, cell: types.CellType, name: str) -> int | Non
     return snapshot.see(held, name)
 
 
-def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, named: set[str]) -> object:
+def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, code: _Code) -> object:
+    if name not in space and hasattr(builtins, name):
+        space = vars(builtins)
     held = space.get(name)
     if isinstance(held, types.ModuleType):
-        return _module(snapshot, held, name, named)
+        return _module(snapshot, held, name, code)
     if isinstance(held, (types.FunctionType, type)) and _is_library(snapshot, held.__module__):
         return id(held)
-    return None if name not in space and hasattr(builtins, name) else snapshot.holds(space, name, name)
+    return snapshot.holds(space, name, name)
 
 
-def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, named: set[str]) -> object:
-    """Of a user's module what the code names; of others the random numbers that all share."""
+def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> object:
+    """Take note of a module, of which ``_visit_module`` sees what the code names, and of shared random numbers."""
     if module is random:
         return snapshot.see(random._inst, label)
-    if module is np.random or (module is np and "random" in named):
+    if module is np.random:
         return snapshot.see(np.random.mtrand._rand, f"{label}.random")
-    if module is os:
-        if not named & {"environ", "getenv", "putenv"}:
-            return id(module)
-        _environment(snapshot, label)
-        return None
-    if _is_library(snapshot, module.__name__) and module is not builtins:
-        return id(module)
-    names = sorted(name for name in named if not name.startswith("__"))
-    return [snapshot.holds(vars(module), name, f"{label}.{name}") for name in names]
+    if module not in code.modules:
+        code.modules[module] = label
+    return id(module)
+
+
+def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> None:
+    """What a module has under the names that code names by now."""
+    space, names = vars(module), code.names
+    if _is_library(snapshot, module.__name__):
+        for name in sorted(names & space.keys()):
+            if (module, name) not in code.members:
+                code.members.add((module, name))
+                _visit_library_name(snapshot, space[name], f"{label}.{name}", code)
+        if module is os and names & {"environ", "getenv", "putenv"} and (module, "") not in code.members:
+            code.members.add((module, ""))
+            _environment(snapshot, label)
+        return
+    wanted = names if names.isdisjoint(_LOOKUPS | _OF_GLOBALS) else names | space.keys()
+    hook = {"__getattr__"} & space.keys()
+    for name in sorted(hook.union(name for name in wanted if not name.startswith("__"))):
+        if (module, name) not in code.members:
+            code.members.add((module, name))
+            held = space.get(name)
+            state = (
+                _module(snapshot, held, f"{label}.{name}", code)
+                if isinstance(held, types.ModuleType)
+                else snapshot.holds(space, name, f"{label}.{name}")
+            )
+            snapshot.note(f"{label}.{name}", state)
+
+
+def _visit_library_name(snapshot: StateSnapshot, held: object, label: str, code: _Code) -> None:
+    """Which function or number a library's module has under a name: someone may have replaced it."""
+    if isinstance(held, types.ModuleType):
+        snapshot.note(label, _module(snapshot, held, label, code))
+    elif isinstance(held, types.FunctionType) and not user_code.is_core(held.__module__):
+        snapshot.note(label, snapshot.see(held, label))  # of a user, put in its place
+    else:
+        snapshot.note(label, held if isinstance(held, int | float | str) else id(held))
 
 
 def _environment(snapshot: StateSnapshot, label: str) -> None:
@@ -153,11 +245,6 @@ def _environment(snapshot: StateSnapshot, label: str) -> None:
 
     snapshot.undo.append(undo)
     snapshot.note(f"{label}.environ", held)
-
-
-def _names(code: types.CodeType) -> set[str]:
-    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
-    return set(code.co_names).union(*map(_names, inner))
 
 
 def _parts(snapshot: StateSnapshot, value: _Wrapper, label: str) -> list[int | None]:
@@ -179,10 +266,12 @@ def _visit_members(snapshot: StateSnapshot, kind: type, code: _Code) -> None:
         if wanted and (kind, name) not in code.members:
             code.members.add((kind, name))
             if not isinstance(value, (*_CODE, types.MemberDescriptorType)):
-                snapshot.undo.append(functools.partial(setattr, kind, name, value))
+                snapshot.undo.append(functools.partial(type.__setattr__, kind, name, value))
             snapshot.note(f"{kind.__name__}.{name}", snapshot.see(value, f"{kind.__name__}.{name}"))
 
 
 def _is_library(snapshot: StateSnapshot, module: str | None) -> bool:
+    if not isinstance(module, str | None):  # a metaclass of compiled code, whose instances have it
+        return True
     name = user_code.package(module)
     return user_code.is_core(module) or (name != snapshot.package and user_code.is_installed(name))

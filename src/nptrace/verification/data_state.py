@@ -1,11 +1,14 @@
 """What data hold, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
 
 import contextvars
+import ctypes
 import functools
 import logging
+import operator
 import random
 import types
 import weakref
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -13,13 +16,14 @@ from typing import TypeVar
 import numpy as np
 
 from nptrace._types import Foreign
-from nptrace.verification.snapshot import StateSnapshot
+from nptrace.verification.snapshot import PLAIN, StateSnapshot
 
-_LARGEST = 10_000  # elements of one container that are looked at
-_HEAVIEST = 1 << 26  # bytes of one array that are looked at
+_LARGEST = 10_000  # elements of one container that are looked into; of the others numbers and texts are compared
+_HEAVIEST = 1 << 26  # bytes of one array that are kept; of a larger one a checksum
 _NOTHING = object()
 T = TypeVar("T")
-_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, weakref.ref, np.dtype)
+_CTYPES = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer)
+_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, np.dtype)
 
 
 def _is_tracers(module: str) -> bool:
@@ -35,7 +39,9 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
         _visit_variable(snapshot, value, label)
     elif isinstance(value, np.ndarray):
         _visit_array(snapshot, value.view(np.ndarray), label)
-    elif isinstance(value, (bytearray, memoryview)) or type(value).__module__ in ("array", "ctypes", "mmap"):
+    elif isinstance(value, weakref.ref):
+        snapshot.note(label, "weakref", snapshot.see(value(), label))
+    elif isinstance(value, (bytearray, memoryview, *_CTYPES)) or type(value).__module__ in ("array", "mmap"):
         _visit_buffer(snapshot, value, label)
     elif not (_visit_random(snapshot, value, label) or _visit_container(snapshot, value, label)):
         _visit_object(snapshot, value, label)
@@ -47,7 +53,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
         snapshot.undo.append(functools.partial(np.copyto, array, array.copy(), where=array.flags.writeable))
         snapshot.note(label, "array", array.shape, inside)
     elif array.nbytes > _HEAVIEST:
-        snapshot.note(label, "array", id(array))
+        snapshot.note(label, "array", array.shape, zlib.crc32(np.ascontiguousarray(array).data))
     else:
         if array.flags.writeable:
             snapshot.undo.append(functools.partial(np.copyto, array, array.copy()))
@@ -64,13 +70,14 @@ def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, l
 
 def _visit_buffer(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     try:
-        with memoryview(value) as view, view.cast("B") as octets:
-            held = bytes(octets[:_HEAVIEST])
+        with memoryview(value) as view:
+            held = view.tobytes()
     except (TypeError, ValueError, BufferError):  # not in one piece, or closed
         snapshot.note(label, id(value))
         return
     snapshot.undo.append(functools.partial(_overwrite, value, held))
-    snapshot.note(label, type(value).__name__, held)
+    pointed = snapshot.see(value.contents, label) if isinstance(value, ctypes._Pointer) and value else None
+    snapshot.note(label, type(value).__name__, held, pointed)
 
 
 def _overwrite(value: Foreign, held: bytes) -> None:
@@ -79,6 +86,8 @@ def _overwrite(value: Foreign, held: bytes) -> None:
     elif hasattr(value, "frombytes"):
         del value[:]
         value.frombytes(held)
+    elif isinstance(value, _CTYPES):
+        ctypes.memmove(ctypes.addressof(value), held, len(held))
     else:
         with memoryview(value) as view, view.cast("B") as octets:
             if not octets.readonly:
@@ -112,17 +121,22 @@ def _words(state: object) -> object:
 def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool:
     """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
     inside: Sequence[object]
+    middle: list[object] = []
     if isinstance(value, (list, tuple, deque)):
         inside = [snapshot.see(x, f"{label}[{k}]") for k, x in _ends(value)]
+        middle = [*value][_LARGEST // 2 : -_LARGEST // 2]
     elif isinstance(value, (dict, types.MappingProxyType)):
         pairs = (pair for _, pair in _ends(value.items()))
         inside = [(snapshot.see(k, label), snapshot.see(x, f"{label}[{k!r:.40}]")) for k, x in pairs]
+        middle = [*value.values()][_LARGEST // 2 : -_LARGEST // 2]
     elif isinstance(value, (set, frozenset)):
         inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
     else:
         return False
     if isinstance(value, (list, deque, dict, set)):
         snapshot.undo.append(functools.partial(_refill, value, value.copy()))
+    if len(value) > _LARGEST:
+        snapshot.note(label, "its middle", [x if type(x) in PLAIN else id(x) for x in middle])
     snapshot.note(label, type(value).__name__, len(value), inside, snapshot.attributes(value, label))
     return True
 
@@ -149,6 +163,18 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
     if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
-    snapshot.note(
-        label, snapshot.see(kind, kind.__name__), id(value) if by_address else snapshot.attributes(value, label)
-    )
+    state = _pickled(snapshot, value, label) if by_address else snapshot.attributes(value, label)
+    snapshot.note(label, snapshot.see(kind, kind.__name__), state)
+
+
+def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
+    """What an object of compiled code would be made from again, if it says so; else its address."""
+    try:
+        reduced = value.__reduce_ex__(2)
+    except Exception:  # it cannot be pickled
+        return id(value)
+    if isinstance(reduced, str):
+        return id(value)
+    if isinstance(value, operator.attrgetter):
+        snapshot.words.add("attrgetter")  # it looks up names that no code contains
+    return snapshot.see(reduced[1:3], label)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-_MOST = 20_000  # objects that are looked at
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_MOST = 100_000  # objects that are looked at
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
 class StateSnapshot:
@@ -19,6 +19,7 @@ class StateSnapshot:
         self.notes: list[tuple[str, object]] = []  # (its name, its state)
         self.undo: list[Callable[[], object]] = []
         self.iterators: list[str] = []  # what cannot be put back
+        self.words: set[str] = set()  # texts among the data
         self.package = ""  # of the first user's function: its own even where it is installed
         self._known: dict[int, int] = {}
         self._waiting: deque[tuple[object, str]] = deque()
@@ -27,7 +28,9 @@ class StateSnapshot:
     def see(self, value: object, label: str) -> int | None:
         """What stands for a value in the note of its holder: its number, by which a later visit notes it, or nothing
         for a plain value, which is noted here under its own name."""
-        if type(value) in _PLAIN or isinstance(value, np.generic):
+        if type(value) in PLAIN or isinstance(value, np.generic):
+            if isinstance(value, str):
+                self.words.add(value)
             self.note(label, type(value).__name__, repr(value))
             return None
         if id(value) not in self._known and len(self._known) < _MOST:

@@ -46,7 +46,7 @@ def verify_trace(
     Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
     """
     subject = function if subject is None else subject
-    around, token = ClosureState(subject), numeric.verifying.set(True)
+    around, token = ClosureState(subject), numeric.verifying.set(_refuse)
     try:
         around.refuse_iterators(_name(function))
         settled = _warm_up(function, examples, around, seed)
@@ -56,6 +56,10 @@ def verify_trace(
         raise
     finally:
         numeric.verifying.reset(token)
+
+
+def _refuse(words: str) -> None:
+    raise TraceMismatch(words)
 
 
 def _warm_up(function: Callable[..., PyTree], examples: tuple, around: ClosureState, seed: int) -> ClosureState:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import types
 import warnings
 
 import numpy as np
@@ -153,7 +155,28 @@ def between_an_object():
     return control, lambda: setattr(gains, "kp", 0.03)
 
 
-BETWEEN = [between_a_global_dict, between_a_global, between_an_array, between_an_object]
+def between_a_module_imported_inside_a_helper():
+    settings = sys.modules["gains_of_a_user"] = types.ModuleType("gains_of_a_user")
+    settings.LEAN = 0.0
+
+    def lean():
+        import gains_of_a_user
+
+        return gains_of_a_user.LEAN
+
+    def control(t, robot, sensed, command, memory):
+        return ff.JointCommand(STAND + lean(), kp=60.0, kd=2.0), memory
+
+    return control, lambda: setattr(settings, "LEAN", 0.03)
+
+
+BETWEEN = [
+    between_a_global_dict,
+    between_a_global,
+    between_an_array,
+    between_an_object,
+    between_a_module_imported_inside_a_helper,
+]
 
 
 @pytest.mark.parametrize("made", BETWEEN, ids=lambda f: f.__name__)

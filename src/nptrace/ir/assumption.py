@@ -1,0 +1,54 @@
+"""What nodes of a graph are where a condition is known to hold."""
+
+from nptrace.ir.graph import Graph, Node
+
+_DEEPEST = 64  # conditions within conditions that are looked into
+
+
+class Assumption:
+    """Facts that follow from one condition: enough to see which branch a choice takes, without building anything."""
+
+    def __init__(self, graph: Graph, condition: Node) -> None:
+        self.graph = graph
+        self.facts: dict[tuple, bool] = {}
+        stack = [(condition, True)]
+        while stack:
+            node, holds = stack.pop()
+            n = graph.nodes[node]
+            self.facts[n] = holds
+            if n[0] == "not":
+                stack.append((n[1], not holds))
+            elif n[0] == ("and" if holds else "or"):
+                stack += [(x, holds) for x in n[1:]]
+            elif n[0] in ("lt", "le") and holds:  # a comparison that fails says nothing: there may be a NaN
+                self.facts[("le", *n[1:])] = True
+                self.facts[("lt", n[2], n[1])] = False
+                if n[0] == "lt":
+                    self.facts[("le", n[2], n[1])] = False
+
+    def truth(self, condition: Node, depth: int = _DEEPEST) -> bool | None:
+        """Whether another condition holds, too; None where that is not evident."""
+        n = self.graph.nodes[condition]
+        if n in self.facts:
+            return self.facts[n]
+        if n[0] not in ("not", "and", "or"):
+            return self.graph.truth_value(condition)
+        if not depth:
+            return None
+        parts = [self.truth(x, depth - 1) for x in n[1:]]
+        if n[0] == "not":
+            return None if parts[0] is None else not parts[0]
+        decisive = n[0] == "or"  # one such part decides
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+
+    def resolved(self, node: Node) -> Node:
+        """The node whose value this one takes."""
+        while self.graph.op(node) == "select":
+            condition, yes, no = self.graph.operands(node)
+            holds = self.truth(condition)
+            if holds is None:
+                return node
+            node = yes if holds else no
+        return node

@@ -1,0 +1,66 @@
+"""Whatever a user changes between two runs is noticed, so that no outdated machine code runs; and can be put back."""
+
+import numpy as np
+import pytest
+from ways_to_change import WAYS
+
+import nptrace
+from nptrace.verification.closure_state import ClosureState
+
+
+@pytest.mark.parametrize("make", WAYS, ids=lambda make: make.__name__)
+def test_a_number_that_is_changed_is_noticed(make):
+    read, change = make()
+    try:
+        assert read() == pytest.approx(60.0)
+        before = ClosureState(read)
+        assert read() == pytest.approx(60.0)
+        assert before.changed() is None
+        change()
+        assert read() == pytest.approx(20.0)
+        assert before.changed() is not None
+        after = ClosureState(read)
+        assert after.changed() is None
+    finally:
+        getattr(change, "undo", lambda: None)()
+
+
+NOT_PUT_BACK = {  # changed from outside, or seen by a checksum alone
+    "function_of_numpy_replaced",
+    "function_of_linear_algebra_replaced",
+    "number_of_a_library",
+    "code_of_a_function",
+    "default_argument",
+    "cache_that_is_cleared",
+    "large_array",
+    "registered_function",
+    "builtin_replaced",
+    "method_of_a_base_class",
+    "read_only_view_of_a_dict",
+}
+
+
+@pytest.mark.parametrize("make", [m for m in WAYS if m.__name__ not in NOT_PUT_BACK], ids=lambda make: make.__name__)
+def test_a_number_that_is_changed_is_put_back(make):
+    read, change = make()
+    try:
+        before = ClosureState(read)
+        change()
+        before.restore()
+        assert read() == pytest.approx(60.0)
+        assert before.changed() is None
+    finally:
+        getattr(change, "undo", lambda: None)()
+
+
+def test_a_function_that_imports_and_looks_up_is_compiled_without_a_word():
+    def blend(x):
+        import math
+
+        from numpy import linalg
+
+        return getattr(np, "sin")(x) * math.pi + linalg.norm(x)  # noqa: B009
+
+    x = np.array([0.3, 0.4])
+    compiled = nptrace.compile(blend, x, cache=None)  # a warning would be an error
+    np.testing.assert_allclose(compiled(x), blend(x))
