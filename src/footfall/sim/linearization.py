@@ -278,12 +278,13 @@ class LinearStep:
     world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
     taken. Under contact models that remember (stance, complementarity) the step of a simulation begins with what its
     contacts remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as
-    a run does, where no foot stands yet. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
-    world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
-    for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
-    derivative is that of all of them together. exact: where a sliding foot's direction was found in a later turn of a
-    step, the derivative goes through all turns; without, that direction is held, which is faster. free: parameters,
-    such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
+    a run does, where no foot stands yet. by: one or more of torque, position, velocity, kp, kd (of the joint command),
+    push, and any parameter of the world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their
+    columns in this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for
+    a world unless given; the derivative is that of all of them together. exact: where a sliding foot's direction was
+    found in a later turn of a step, the derivative goes through all turns; without, that direction is held, which is
+    faster. free: parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+    (``like``).
     """
 
     def __init__(
@@ -317,9 +318,7 @@ class LinearStep:
         self.factors = 1 if memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
-            compiling.compile(
-                moved, model, q, v, memory, command, push, target="batch", verify=False, free=self.free
-            )
+            compiling.compile(moved, model, q, v, memory, command, push, target="batch", verify=False, free=self.free)
             for model in (self.model, one)
         )
         deviation = np.zeros(2 * self.nv + sum(self.widths))
@@ -342,7 +341,7 @@ class LinearStep:
 
     @property
     def memory(self) -> dict[str, ndarray]:
-        """What the contact model remembers before the step: as the simulation has it now, or as at the start of a run."""
+        """What the contact model remembers before the step: the simulation's memory now, or that of a run's start."""
         world = self.model.world
         start = world.contact.start(world.contacts)
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
