@@ -44,9 +44,7 @@ def differences(step, q, v, h=1e-8):
     """A by central differences of the step; hard contact has kinks 1e-7 m away."""
     nv = ROBOT.nv
     moves = np.concatenate([h * np.eye(2 * nv), -h * np.eye(2 * nv)])
-    ends, rates = step.step(
-        np.stack([integrate(ROBOT, q, d[:nv], 1.0) for d in moves]), v + moves[:, nv:], HOLD.spread(ROBOT.nj)
-    )
+    ends, rates = step.step(np.stack([integrate(ROBOT, q, d[:nv], 1.0) for d in moves]), v + moves[:, nv:], HOLD)
     middle = step.step(q, v, HOLD)
     away = [np.concatenate([difference(ROBOT, middle[0], e), r - middle[1]]) for e, r in zip(ends, rates)]
     return ((np.array(away)[: 2 * nv] - np.array(away)[2 * nv :]) / (2.0 * h)).T
