@@ -119,7 +119,7 @@ def find_jump(
     x, u, _ = problem.roll(start, guess.x, guess.u, 0.0 * guess.u, guess.gains, 0.0)
     problem.quadratic(x, u)  # now all is compiled
     began = time.process_time()
-    found = optimise(problem, start, guess, _ITERATIONS, _TOLERANCE, tell=tell)
+    found = optimise(problem, start, guess, _ITERATIONS, _TOLERANCE, report=tell)
     seconds = plan.seconds + time.process_time() - began
     before = plan.trajectory
     searches = (

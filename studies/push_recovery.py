@@ -21,7 +21,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Controller
-from footfall.control.named import ON_COMMAND, on_command
+from footfall.control.named import COMMAND_CONTROLLERS, on_command
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait
 from footfall.loading import load
@@ -92,7 +92,7 @@ def push_map(
     parts = tuple(float(p) for p in np.arange(phases) / phases)
     largest = FASTEST * robot.mass
     found = _survived(robot, controller, reflexes, angles, parts, largest, 2**halvings, speed)
-    has = controller in ON_COMMAND and reflexes is not False
+    has = controller in COMMAND_CONTROLLERS and reflexes is not False
     return PushMap(
         robot=robot.name,
         controller=controller,
@@ -112,7 +112,7 @@ def stands(q: Float[ndarray, "nq"], height: float) -> bool:
 
 def _trot(robot: Robot, name: str, reflexes: Any, speed: float) -> tuple[Controller, Any, Gait, float, float]:
     """(controller, state at the start, gait, commanded speed [m/s], time until it is steady [s])."""
-    if name in ON_COMMAND:
+    if name in COMMAND_CONTROLLERS:
         walker = on_command(name, "trot", reflexes=reflexes)
         return walker, standing_start(robot, walker), walker.gait, speed, STEADY
     planned = plan_run(robot, options_of({"robot": robot.name, "controller": name}))
@@ -170,7 +170,7 @@ def compared(robot: Robot, controllers: Sequence[str] = CONTROLLERS, workers: in
     for name in controllers:
         if name not in CONTROLLERS:
             raise unknown("controller of a push-recovery map", name, CONTROLLERS)
-    jobs = [(name, on) for name in controllers for on in ((False, True) if name in ON_COMMAND else (False,))]
+    jobs = [(name, on) for name in controllers for on in ((False, True) if name in COMMAND_CONTROLLERS else (False,))]
     if workers <= 1:
         return [push_map(robot, name, on, **options) for name, on in jobs]
     from concurrent.futures import ProcessPoolExecutor
@@ -191,11 +191,11 @@ def figure(maps: Sequence[PushMap]) -> Any:
     top = 1.1 * max(float(m.impulse.max()) for m in maps)
     for axis, name in zip(axes, names):
         for m in (m for m in maps if m.controller == name):
-            color = "#606060" if name not in ON_COMMAND else "#0072b2" if m.reflexes else "#d55e00"
+            color = "#606060" if name not in COMMAND_CONTROLLERS else "#0072b2" if m.reflexes else "#d55e00"
             turn = np.radians([*m.directions, m.directions[0]])
             for row in m.impulse:
                 axis.plot(turn[:-1], row, ".", color=color, ms=4, alpha=0.55)
-            label = f"reflexes {'on' if m.reflexes else 'off'}" if name in ON_COMMAND else "has no reflexes"
+            label = f"reflexes {'on' if m.reflexes else 'off'}" if name in COMMAND_CONTROLLERS else "has no reflexes"
             axis.plot(turn, [*m.worst, m.worst[0]], color=color, lw=1.6, label=label)
         axis.set_theta_zero_location("N")
         axis.set_rlim(0.0, top)

@@ -45,7 +45,7 @@ def counted(
         for k in range(round(seconds / dt)):
             sensed = Sensed(q=state.q, v=state.v, forces=np.zeros((robot.nf, 3)))
             command, memory = controller(_BEGIN + k * dt, robot, sensed, Command(), memory)
-            command = command.spread(robot.nj)
+            command = command.broadcast(robot.nj)
             if compiled is None:
                 compiled = compiling.compile(once, None, state, command, friction, verify=False)
             state, count = compiled(state, command, friction)

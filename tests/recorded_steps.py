@@ -77,7 +77,7 @@ def recorded_steps(world: World) -> Callable[..., Steps]:
         gravity: Any = None,
         command: JointCommand | None = None,
     ) -> Steps:
-        asked = (command or JointCommand()).spread(world.robot.nj)
+        asked = (command or JointCommand()).broadcast(world.robot.nj)
         pull = np.array(world.gravity if gravity is None else gravity, dtype=float)
         given = Given(asked, np.array(push, dtype=float), dt, friction, pull)
         state = State(state.q, state.v, state.memory or world.contact.start(world.spheres))

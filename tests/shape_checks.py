@@ -118,7 +118,7 @@ def steps(robot) -> None:
             objects = np.stack([body.start for body in world.objects]) if world.objects else ()
             state = State(q, v + 0.01 * np.cos(np.arange(robot.nv)), world.start(q, v), objects)
             push = mean_wrench(pushes if world.pushed else [], 0.0, 1e-3, places_of(pushes) if world.pushed else ())
-            command = JointCommand(q[robot.nq - robot.nj :], kp=20.0, kd=0.5).spread(robot.nj)
+            command = JointCommand(q[robot.nq - robot.nj :], kp=20.0, kd=0.5).broadcast(robot.nj)
             integrate_step(integrator, world, state, command, push, 1e-4)
 
 
@@ -163,7 +163,7 @@ def controllers(robot) -> None:
         memory = controller.start(robot)
         for k in range(2):
             command, memory = controller(k / controller.rate, robot, sensed, ff.Command(forward=0.2), memory)
-            command.spread(robot.nj)
+            command.broadcast(robot.nj)
 
 
 def main(names: list[str]) -> None:

@@ -110,7 +110,7 @@ def many_steps(world: World, integrator: str = "linearly_implicit") -> Callable[
         count: int,
         gravity: tuple[float, float, float] | None = None,
     ) -> State:
-        asked, pushed = (command or JointCommand()).spread(joints), np.zeros(6) if push is None else push
+        asked, pushed = (command or JointCommand()).broadcast(joints), np.zeros(6) if push is None else push
         if not compiled:
             compiled.append(ff.compile(steps, None, state, asked, pushed, 1e-3, 1.0, np.ones(3), verify=False))
         return compiled[0](state, asked, pushed, dt, float(count), np.array(gravity or world.gravity))

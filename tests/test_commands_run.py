@@ -1,4 +1,4 @@
-"""simulate, compare, reproduce and demo from the command line: short runs, one JSON object, one line for a mistake."""
+"""simulate, compare and reproduce from the command line: short runs, one JSON object, one line for a mistake."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_compare_prints_tables_and_knows_its_referees(capsys: pytest.CaptureFixt
     assert "choose mujoco" in capsys.readouterr().err
 
 
-# -- reproduce and demo ------------------------------------------------------------------------------------------------
+# -- reproduce ---------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """An experiment that takes no time; what it was asked for is collected."""
@@ -231,23 +231,6 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(recorded, "record", lambda: recorded.Record(digest, kept))
     monkeypatch.setattr(experiments, "names", lambda: ("depaula2024", "broken"))
     return asked
-
-
-def test_demo_prints_claims_and_writes_the_report(
-    tiny: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = answer(capsys, "demo", "--out", str(tmp_path / "demo"))
-    assert set(found) == {"report", "claims", "counts"}
-    assert found["claims"][0]["verdict"] == "reproduced"
-    page = Path(found["report"]).read_text(encoding="utf-8")
-    assert "Experiment &lt;depaula2024&gt;" in page
-    assert "footfall demo" in page
-    assert tiny == [{"name": "depaula2024", "quick": True}]
-    assert cli.run(["demo", "--out", str(tmp_path / "demo")]) == 0
-    out = capsys.readouterr().out
-    assert "an error" in out
-    assert "Of 1 published claims 1 reproduced, 0 differ, 0 refuted and 0 not testable." in out
-    assert "questions of our own, not counted" in out
 
 
 def test_reproduce_answers_claim_by_claim(

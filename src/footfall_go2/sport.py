@@ -196,7 +196,7 @@ class Sport:
         asked = self._asked if now <= self._until else Command()
         wanted = replace(self._posture, forward=asked.forward, sideways=asked.sideways, turn=asked.turn)
         told, self._memory = self.locomotion(now, self.robot, sensed, wanted, self._memory)
-        return told.spread(self.robot.nj)
+        return told.broadcast(self.robot.nj)
 
     def number(self, now: float) -> int:
         """The mode as the state message has it."""

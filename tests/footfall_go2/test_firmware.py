@@ -15,7 +15,7 @@ from footfall.control.interface import JointCommand
 from footfall_go2.sport import HOLD
 
 STAND = go2().poses["stand"]
-GOOD = JointCommand(position=STAND.joints, kp=40.0, kd=2.0).spread(12)
+GOOD = JointCommand(position=STAND.joints, kp=40.0, kd=2.0).broadcast(12)
 
 
 class Sporting(Bench):
@@ -40,13 +40,13 @@ class Sporting(Bench):
 def test_forged_commands_are_refused_and_the_robot_is_damped():
     bench = Bench()
     bad = {
-        "not finite": JointCommand(torque=np.full(12, np.nan), position=0.0).spread(12),
-        "kp out of bounds": JointCommand(position=STAND.joints, kp=1e5).spread(12),
-        "kd out of bounds": JointCommand(kd=1e4).spread(12),
-        "torque out of bounds": JointCommand(torque=1e4).spread(12),
-        "velocity out of bounds": JointCommand(velocity=1e5).spread(12),
-        "position out of bounds": JointCommand(position=1e9).spread(12),
-        "negative gain": JointCommand(kd=-1.0).spread(12),
+        "not finite": JointCommand(torque=np.full(12, np.nan), position=0.0).broadcast(12),
+        "kp out of bounds": JointCommand(position=STAND.joints, kp=1e5).broadcast(12),
+        "kd out of bounds": JointCommand(kd=1e4).broadcast(12),
+        "torque out of bounds": JointCommand(torque=1e4).broadcast(12),
+        "velocity out of bounds": JointCommand(velocity=1e5).broadcast(12),
+        "position out of bounds": JointCommand(position=1e9).broadcast(12),
+        "negative gain": JointCommand(kd=-1.0).broadcast(12),
     }
     for why, command in bad.items():
         assert bench.firmware.command(command, bench.now()) == why

@@ -125,7 +125,7 @@ def test_weak_motor_sags_behind_the_served_interface(tmp_path):
             robot=robot, domain=100 + os.getpid() % 100, start="released", options={"joints": joints}, motors=motors
         )
         server.simulated.reset()
-        hold = JointCommand(position=stand, kp=60.0, kd=3.0).spread(12)
+        hold = JointCommand(position=stand, kp=60.0, kd=3.0).broadcast(12)
         for _ in range(600):
             server.firmware.command(hold, server.simulated.time)
             server.tick()

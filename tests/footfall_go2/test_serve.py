@@ -148,7 +148,7 @@ def test_low_level_commands_with_good_checksums_alone_are_obeyed(pair):
     asked(server, client.switcher, 1003)
     ticks(server, 2.0)
     assert json.loads(asked(server, client.switcher, 1001)[1])["name"] == ""
-    hold = JointCommand(position=server.simulated.state.position, kp=40.0, kd=2.0).spread(12)
+    hold = JointCommand(position=server.simulated.state.position, kp=40.0, kd=2.0).broadcast(12)
     counts = server.firmware.counts
     before = counts["taken"]
     ticks(server, 0.1, lambda: client.write(hold))

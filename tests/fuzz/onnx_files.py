@@ -71,7 +71,7 @@ def cases(folder: Path) -> Case:
     whole, path, table = folder / "whole.onnx", folder / "case.onnx", folder / "case.toml"
     Policy.load("mini_cheetah").save(whole)
     source, model, robot = whole.read_bytes(), onnx.load(whole), library.load("mini_cheetah")
-    words = Policy.load("mini_cheetah").drive.interface(robot).words()
+    words = Policy.load("mini_cheetah").drive.interface(robot).to_dict()
     q, v = robot.state("stand")
     sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
 

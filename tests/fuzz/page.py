@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from footfall.control.interface import Command
-from footfall.control.locomotion.locomotion import LIMITS
+from footfall.control.locomotion.locomotion import COMMAND_LIMITS
 from footfall.view.driver import SimulationThread
 from footfall.view.gamepad import PROTOCOL
 from footfall.view.live import LivePage
@@ -72,7 +72,7 @@ class _Page:
         assert self.driver._thread.is_alive(), "the simulation's thread has ended"
         assert np.isfinite(self.driver.sim.q).all(), "the robot is no longer finite"
         for key in ("forward", "sideways", "turn", "height", "roll", "pitch"):
-            assert abs(getattr(self.driver.command, key)) <= getattr(LIMITS, key), key
+            assert abs(getattr(self.driver.command, key)) <= getattr(COMMAND_LIMITS, key), key
         update = {"type": "GuiUpdateMessage", "uuid": self.still._impl.uuid, "updates": {"value": True}}
         self.driver.set_command(forward=0.2)
         until = time.monotonic() + _PATIENCE

@@ -47,7 +47,7 @@ class DelayedController(FixedModel):
         (_, then), seen = nptrace.scan(moved_on, (now, now), memory["seen"])
         old = replace(_sensed(robot, then, sensed.imu is not None), gravity=sensed.gravity)
         asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
-        asked = asked.spread(robot.nj)
+        asked = asked.broadcast(robot.nj)
         q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]
         torque = asked.kp * (asked.position - q) + asked.kd * (asked.velocity - rates) + asked.torque
         late = ticks > 0.5  # its joint loop too: what is not late leaves that to the step, which takes it implicitly

@@ -31,7 +31,7 @@ from footfall.checks import checked_number, whole_number
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Controller, as_controller, check_command
 from footfall.control.locomotion.locomotion import Locomotion
-from footfall.control.named import ON_COMMAND
+from footfall.control.named import COMMAND_CONTROLLERS
 from footfall.errors import FootfallError, InputError, TraceError
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
@@ -183,7 +183,7 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
         planned = plan_run(robot, options_of({"robot": robot.name, "controller": controller}))
         simulation = planned.simulation
         now = simulation.command_now
-        chosen = replace(now, forward=WALKING) if controller in ON_COMMAND else now
+        chosen = replace(now, forward=WALKING) if controller in COMMAND_CONTROLLERS else now
         assert simulation.controller is not None
         return simulation.controller, command or chosen, (simulation.q, simulation.v)
     controller = as_controller(controller, "margins need a controller or its name: ")

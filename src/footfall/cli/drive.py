@@ -188,10 +188,10 @@ def _pilot(name: str, robot: Robot) -> Controller:
     """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
     from footfall import compiling
     from footfall.control.learned.policy import SUFFIXES, Policy
-    from footfall.control.named import LEARNED, ON_COMMAND, learned, on_command
+    from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, learned, on_command
     from footfall.sensing.estimation.estimated import Estimated
 
-    if name in ON_COMMAND:
+    if name in COMMAND_CONTROLLERS:
         estimated = Estimated(on_command(name, rate=_RATE))
         estimated.prepare(robot, compiling.compile)
         return estimated
@@ -205,5 +205,5 @@ def _pilot(name: str, robot: Robot) -> Controller:
         estimated = Estimated(policy)  # no sensor measures how fast the base moves
         estimated.prepare(robot, compiling.compile)
         return estimated
-    known = ", ".join((*ON_COMMAND, LEARNED))
+    known = ", ".join((*COMMAND_CONTROLLERS, LEARNED))
     raise InputError(f"a robot is driven by {known} or by a policy's file ({', '.join(SUFFIXES)}), not by {name!r}")

@@ -16,9 +16,9 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.legged_plan import Memory
 from footfall.control.locomotion.locomotion import Locomotion
-from footfall.control.locomotion.locomotion_tick import Walking, locomotion_tick
+from footfall.control.locomotion.locomotion_tick import locomotion_tick
+from footfall.control.locomotion.types import LocomotionModel, Memory
 from footfall.control.posture import standing_state
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
@@ -69,7 +69,7 @@ def write_locomotion(
     )
     memory, robot = simulation.state.memory, simulation.robot
     examples = (simulation.q, simulation.v, np.zeros((robot.nf, 3)), np.zeros(6), memory)
-    tick = compiling.compile(arrays_tick, controller.walking, *examples, vectorize=False)  # adds up as the C does
+    tick = compiling.compile(arrays_tick, controller.model, *examples, vectorize=False)  # adds up as the C does
     kept = sum(int(np.size(leaf)) for leaf in tree.flatten(memory)[0])
     arguments = [("q", (robot.nq,)), ("v", (robot.nv,)), ("forces", (robot.nf, 3)), ("command", (6,))]
     outputs = [(key, (robot.nj,)) for key in _OUTPUTS]
@@ -109,7 +109,7 @@ def write_locomotion(
 
 
 def arrays_tick(
-    walking: Walking,
+    model: LocomotionModel,
     q: Float[ndarray, "nq"],
     v: Float[ndarray, "nv"],
     forces: Float[ndarray, "nf 3"],
@@ -118,9 +118,9 @@ def arrays_tick(
 ) -> tuple[JointCommand, Memory]:
     """A tick whose arguments are arrays; command: forward, sideways, turn, height, roll, pitch."""
     asked, after = locomotion_tick(
-        walking, Sensed(q=q, v=v, forces=forces), Command(**dict(zip(Command.__dataclass_fields__, command))), memory
+        model, Sensed(q=q, v=v, forces=forces), Command(**dict(zip(Command.__dataclass_fields__, command))), memory
     )
-    return asked.spread(walking.walker.robot.nj), after
+    return asked.broadcast(model.robot.nj), after
 
 
 def _walked(simulation: Simulation, tick: object, samples: int) -> tuple[np.ndarray, np.ndarray]:

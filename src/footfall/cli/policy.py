@@ -72,7 +72,7 @@ def _check(file: Path, robot: Robot, mapping: Path | None, engine: str, seconds:
                 "tracking_error": trial.error,
             }
         )
-        listed = [{"kind": m.kind, "words": m.words} for m in found.mismatches]
+        listed = [{"kind": m.kind, "words": m.message} for m in found.mismatches]
         print_json({"ok": found.ok, "mismatches": listed, "policy": str(file), "robot": robot.name, "trial": walked})
         return 0 if found.ok else _FAILED
     if found.mismatches:
@@ -80,7 +80,7 @@ def _check(file: Path, robot: Robot, mapping: Path | None, engine: str, seconds:
 
         table = Table("mismatch", "what")
         for m in found.mismatches:
-            table.add_row(m.kind.replace("_", " "), m.words)
+            table.add_row(m.kind.replace("_", " "), m.message)
         console().print(table)
     if trial is not None:
         what = "fell" if trial.fell else f"walked at {trial.velocity[0]:.3f} m/s"

@@ -48,7 +48,7 @@ def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
             Command(forward=command[0], sideways=command[1], turn=command[2]),
         )
         asked, after = policy.tick(t[0], robot, sensed, wanted, rebuild(parts), heights)
-        asked = asked.spread(robot.nj)
+        asked = asked.broadcast(robot.nj)
         kept = [np.reshape(x, (-1,)) for x in tree.flatten(after)[0]]
         return np.concatenate([asked.position, asked.kp, asked.kd, *kept])
 

@@ -1,4 +1,4 @@
-"""What a user asks of a controller."""
+"""The user's command to a controller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nptrace._types import Given
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What a user asks of a controller: velocities of the trunk in its heading's axes, its height and its posture."""
+    """A command to a controller: velocities of the trunk in its heading's axes, its height and its posture."""
 
     forward: float = 0.0  # [m/s]
     sideways: float = 0.0  # [m/s], to the left

@@ -38,7 +38,7 @@ class StateEstimates(Protocol):
     seen: Sensed | None  # in the last tick
 
     def history(self) -> PyTree:
-        """What was kept: ``sensing.estimation.estimated.History``."""
+        """Return the estimates that were kept: ``sensing.estimation.estimated.History``."""
         ...
 
 
@@ -53,7 +53,7 @@ class ControllerInfo:
     long_to_compile: bool = False  # takes seconds: numbers of the ground stay inputs, and one program serves its kind
 
 
-_FLAGS = tuple(f.name for f in fields(ControllerInfo))
+_INFO_FIELDS = tuple(f.name for f in fields(ControllerInfo))
 
 
 class Controller(ABC):
@@ -74,7 +74,7 @@ class Controller(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name in _FLAGS:
+        for name in _INFO_FIELDS:
             if name in vars(cls):
                 raise InputError(f"{cls.__name__}.{name} belongs in its info: info = ControllerInfo({name}=...)")
 
@@ -133,7 +133,7 @@ class Controller(ABC):
 
     @property
     def estimates(self) -> StateEstimates | None:
-        """What it, or what it wraps, estimates of the robot's state; None without an estimator."""
+        """The estimates of the robot's state by this controller or the one it wraps; None without an estimator."""
         return None
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:  # noqa: B027
@@ -226,7 +226,7 @@ class AdaptedController(Adapter, Controller):
         """Its ``info``, or flags by name; what has a ``prepare`` runs in Python unless it says otherwise."""
         if isinstance(info := self.get("info", None), ControllerInfo):
             return info
-        flags = {name: bool(getattr(self.adapted, name)) for name in _FLAGS if hasattr(self.adapted, name)}
+        flags = {name: bool(getattr(self.adapted, name)) for name in _INFO_FIELDS if hasattr(self.adapted, name)}
         traceable = flags.setdefault("traceable", self.get("prepare", None) is None)
         return ControllerInfo(**{"follows_command": not traceable, **flags})
 

@@ -1,4 +1,4 @@
-"""What a controller wants of the joints until its next tick."""
+"""The command of a controller to the joints, valid until its next tick."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class JointCommand:
     kd: Float[ndarray, "nj"] | float = 0.0  # [N m s/rad]
     torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
 
-    def spread(self, joints: int) -> JointCommand:
+    def broadcast(self, joints: int) -> JointCommand:
         """Every field as an array of one number a joint."""
         return JointCommand(
-            *(_spread(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
+            *(_broadcast(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
         )
 
 
-def _spread(value: Given, joints: int, key: str) -> ndarray:
+def _broadcast(value: Given, joints: int, key: str) -> ndarray:
     if type(value) is ndarray and value.dtype == float and value.shape == (joints,):
         return value
     if isinstance(value, (list, tuple)):

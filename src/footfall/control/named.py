@@ -22,21 +22,23 @@ from footfall.gait.pattern import Gait, named
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, PyTree
 
-ON_A_GAIT: dict[str, Callable[[JointPD | ChangingPD | ReflexPD], PyTree]] = {  # follow a gait's own paths, open loop
+GAIT_CONTROLLERS: dict[
+    str, Callable[[JointPD | ChangingPD | ReflexPD], PyTree]
+] = {  # follow a gait's own paths, open loop
     "pd": lambda inner: inner,
     "gravity": GravityCompensation,
     "computed_torque": ComputedTorque,
     "impedance": FootImpedance,
     "screw": ScrewTorque,
 }
-ON_COMMAND = ("balance", "mpc", "whole_body")  # find forces for a velocity command
+COMMAND_CONTROLLERS = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 NMPC = "nmpc"  # optimal control of the whole robot for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
-ROLLING = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
-FOLLOWING = (*ON_COMMAND, NMPC, LEARNED, WHEELS)  # follow a velocity command
+ROLLING_CONTROLLERS = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
+COMMAND_FOLLOWERS = (*COMMAND_CONTROLLERS, NMPC, LEARNED, WHEELS)  # follow a velocity command
 PLAN = "plan"  # follows a plan of body and feet
-NAMES = ("hold", *ON_A_GAIT, *FOLLOWING, "lqr", PLAN)
+NAMES = ("hold", *GAIT_CONTROLLERS, *COMMAND_FOLLOWERS, "lqr", PLAN)
 _SCHEDULES = {  # that the force controllers run well
     "trot": {"duty": 0.6, "period": 0.5},
     "walk": {"duty": 0.78, "period": 0.9},
@@ -49,14 +51,14 @@ _SCHEDULES = {  # that the force controllers run well
 
 GALLOPS = ("rotary_gallop", "transverse_gallop")
 # with short flights, which steps that are not planned ahead do not survive: measured on three robots
-FLYING = (*GALLOPS, "half_bound", "bound", "pronk")
+GAITS_WITH_FLIGHT = (*GALLOPS, "half_bound", "bound", "pronk")
 _GALLOP = ((1.0, 1.5, 2.5), (0.45, 0.45, 0.35), (0.36, 0.32, 0.30))  # speeds [m/s], their duties and periods [s]
 # both legs of a side swing together, or three in turn: measured for 10 s under pd on seven robots
-UNSTEERED = ("pace", "canter")
-_FALL = dict.fromkeys(UNSTEERED, ("spined",))
-_STRAIGHT = {"pace": ("dynakat",)}
-_SHORT = 0.2  # [s]: a stance that is shorter needs its forces planned more often
-_OFTEN = 200.0  # [Hz]
+GAITS_LOSING_HEADING = ("pace", "canter")
+_FALLING_ROBOTS = dict.fromkeys(GAITS_LOSING_HEADING, ("spined",))
+_STRAIGHT_ROBOTS = {"pace": ("dynakat",)}
+_SHORT_STANCE = 0.2  # [s]: a stance that is shorter needs its forces planned more often
+_FAST_MPC_RATE = 200.0  # [Hz]
 
 
 def schedule(name: str, speed: float = 0.0) -> Gait:
@@ -73,14 +75,14 @@ def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any
 
     ``speed`` [m/s] is the one that it will mostly be told: gallops have a schedule for it.
     """
-    if name not in ON_COMMAND:
-        raise unknown("controller on command", name, ON_COMMAND)
-    made = schedule(gait, speed)
-    if name == "balance" and gait in FLYING:
-        raise InputError(f"controller 'balance' does not plan ahead and cannot {_words(gait)}: mpc and whole_body can")
-    if made.duty * made.period < _SHORT:
-        options = {"mpc_rate": min(_OFTEN, options.get("rate", _OFTEN)), **options}
-    return Locomotion(gait=made, stage=name, **options)
+    if name not in COMMAND_CONTROLLERS:
+        raise unknown("controller on command", name, COMMAND_CONTROLLERS)
+    pattern = schedule(gait, speed)
+    if name == "balance" and gait in GAITS_WITH_FLIGHT:
+        raise InputError(f"controller 'balance' does not plan ahead and cannot {_verb(gait)}: mpc and whole_body can")
+    if pattern.duty * pattern.period < _SHORT_STANCE:
+        options = {"mpc_rate": min(_FAST_MPC_RATE, options.get("rate", _FAST_MPC_RATE)), **options}
+    return Locomotion(gait=pattern, stage=name, **options)
 
 
 def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None, contact: str = SCHEDULED) -> Nmpc:
@@ -89,19 +91,19 @@ def nmpc(gait: str = "trot", rate: float = 1000.0, robot: Robot | None = None, c
     robot: refused at once, before any long work, if it is none that can be driven so. contact: "implicit" finds
     contacts, and solves at 100 Hz.
     """
-    if gait in FLYING:
-        raise InputError(f"controller 'nmpc' is not tuned for flight and cannot {_words(gait)}: mpc and whole_body can")
-    often = 200.0 if contact == SCHEDULED else 100.0  # [Hz], about real time on one core either way
-    made = Nmpc(gait=schedule(gait), rate=rate, solve_rate=min(rate, often), contact=contact)
+    if gait in GAITS_WITH_FLIGHT:
+        raise InputError(f"controller 'nmpc' is not tuned for flight and cannot {_verb(gait)}: mpc and whole_body can")
+    solve_rate = 200.0 if contact == SCHEDULED else 100.0  # [Hz], about real time on one core either way
+    controller = Nmpc(gait=schedule(gait), rate=rate, solve_rate=min(rate, solve_rate), contact=contact)
     if robot is not None:
-        made.start(robot)
-    return made
+        controller.start(robot)
+    return controller
 
 
-def walking(
+def locomotion_controller(
     name: str, gait: str, speed: float, rate: float, robot: Robot, reflexes: Given, contact: str | None = None
 ) -> Locomotion | Nmpc:
-    """What walks a robot under a velocity command, by its name; ``contact`` is of ``nmpc``."""
+    """Make the controller that walks a robot under a velocity command, by its name; ``contact`` is of ``nmpc``."""
     if name == NMPC:
         return nmpc(gait, rate, robot, contact or SCHEDULED)
     return on_command(name, gait, speed, rate=rate, reflexes=reflexes)
@@ -110,11 +112,11 @@ def walking(
 def check_on_a_gait(name: str, gait: str, robot: Robot | None = None) -> None:
     """Refuse gaits that controllers which follow a gait's own paths, open loop, cannot do; warn of those in which they
     lose their heading."""
-    if gait in FLYING:
-        raise InputError(f"controller '{name}' does not plan ahead and cannot {_words(gait)}: mpc and whole_body can")
-    if robot is not None and robot.name in _FALL.get(gait, ()):
+    if gait in GAITS_WITH_FLIGHT:
+        raise InputError(f"controller '{name}' does not plan ahead and cannot {_verb(gait)}: mpc and whole_body can")
+    if robot is not None and robot.name in _FALLING_ROBOTS.get(gait, ()):
         raise InputError(f"'{robot.name}' falls in a {gait} under controller '{name}': mpc and whole_body hold it")
-    if gait in UNSTEERED and not (robot is not None and robot.name in _STRAIGHT.get(gait, ())):
+    if gait in GAITS_LOSING_HEADING and not (robot is not None and robot.name in _STRAIGHT_ROBOTS.get(gait, ())):
         warnings.warn(
             f"controller '{name}' does not steer, and a {gait} loses its heading: by 0.1 to 0.4 rad/s on most robots;"
             " mpc and whole_body keep it",
@@ -122,7 +124,7 @@ def check_on_a_gait(name: str, gait: str, robot: Robot | None = None) -> None:
         )
 
 
-def _words(gait: str) -> str:
+def _verb(gait: str) -> str:
     return "gallop" if gait in GALLOPS else gait.replace("_", "-")
 
 

@@ -17,9 +17,9 @@ from footfall.robot.model.placement import foot_centres, standing_pose
 from footfall.spatial import cross
 from footfall.spatial.gravity import weight_of
 
-_UNEVEN = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand
-_FOLDED = 0.35  # of the stretched leg: hips as low as this lie rather than stand
-_STRETCH = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
+_MAX_UNEVENNESS = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand
+_MIN_STRETCH_FRACTION = 0.35  # of the stretched leg: hips as low as this lie rather than stand
+_STAND_STRETCH_FRACTION = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
 
 
 def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndarray, "nj"]:
@@ -29,11 +29,11 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
     """
     if "stand" in robot.poses and hip_height is None:
         return np.array(robot.poses["stand"].joints)
-    joints = _resting(robot)
+    joints = _rest_joints(robot)
     for foot in robot.foot_names:
         leg = leg_geometry(robot, foot, nearly=True)
         reach = leg.stretch + (leg.foot.length if leg.foot else 0.0)
-        height = _STRETCH * reach if hip_height is None else hip_height - leg.radius
+        height = _STAND_STRETCH_FRACTION * reach if hip_height is None else hip_height - leg.radius
         target = np.array([0.0, 0.0, -height])
         for knee in (1, -1):
             pose = leg_inverse(robot, foot, target, knee, frame="hip", nearly=True)
@@ -70,7 +70,7 @@ def with_stand(robot: Robot) -> Robot:
 def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
     """Whether a pose is a stand: all feet about level under the base, legs neither folded nor stretched."""
     soles = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])
-    if soles.max() >= 0 or np.ptp(soles) > _UNEVEN * -soles.min():
+    if soles.max() >= 0 or np.ptp(soles) > _MAX_UNEVENNESS * -soles.min():
         return False
     for foot in robot.foot_names:
         try:
@@ -78,7 +78,7 @@ def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
         except InputError:
             continue
         reach = leg.stretch + (leg.foot.length if leg.foot else 0.0)
-        if not _FOLDED < (hip_height_of(leg, [joints[j] for j in leg.joints]) - leg.radius) / reach < 1.0:
+        if not _MIN_STRETCH_FRACTION < (hip_height_of(leg, [joints[j] for j in leg.joints]) - leg.radius) / reach < 1.0:
             return False
     return True
 
@@ -94,7 +94,7 @@ def load_of_standing(robot: Robot) -> Float[ndarray, "nj"]:
     return np.asarray(gravity_terms(robot, q)[6:] - carried)
 
 
-def _resting(robot: Robot) -> Float[ndarray, "nj"]:
+def _rest_joints(robot: Robot) -> Float[ndarray, "nj"]:
     """Where joints are that are no leg's: as the file stands, else at zero, or next to it within their limits."""
     given = stand_of(robot.poses)
     if given is not None:
@@ -130,7 +130,7 @@ def own_joints(robot: Robot, foot: int) -> list[int]:
 
 
 def _moved_feet(robot: Robot) -> list[list[int]]:
-    """Of every joint, the feet that it moves."""
+    """Return the feet that each joint moves."""
     tree = robot.tree
     return [[k for k, body in enumerate(tree.feet) if j in tree.support[body]] for j in range(1, robot.nj + 1)]
 

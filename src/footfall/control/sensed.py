@@ -1,4 +1,4 @@
-"""What a controller may look at."""
+"""The input of a controller: states, forces and readings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footfall.spatial.quaternion import to_rotation
 
 @dataclass(frozen=True)
 class Inertial:
-    """What an IMU says, in its own axes: specific force [m/s²] (g upwards at rest) and angular velocity [rad/s]."""
+    """The readings of an IMU, in its axes: specific force [m/s²] (g upwards at rest) and angular velocity [rad/s]."""
 
     acceleration: Float[ndarray, "3"]
     gyro: Float[ndarray, "3"]
@@ -22,7 +22,7 @@ class Inertial:
 
 @dataclass(frozen=True, kw_only=True)
 class Sensed:
-    """What a controller may look at: the state and the forces at the feet, true unless the simulation has sensors."""
+    """The input of a controller: the state and the forces at the feet, true unless the simulation has sensors."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]

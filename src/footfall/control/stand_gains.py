@@ -9,18 +9,18 @@ from footfall.spatial.gravity import GRAVITY, STANDARD, strength
 from nptrace._types import Scalar
 
 STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
-LEAST = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
+MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
 
 
-def held_weight(robot: Robot, gravity: Scalar = GRAVITY) -> Scalar:
+def supported_weight(robot: Robot, gravity: Scalar = GRAVITY) -> Scalar:
     """The weight that joints are to hold: in this gravity, or in a tenth of the Earth's where it is weaker [N]."""
-    return robot.mass * np.maximum(strength(gravity), LEAST)
+    return robot.mass * np.maximum(strength(gravity), MIN_GRAVITY)
 
 
 def stand_gains(robot: Robot, gravity: Scalar = GRAVITY) -> tuple[Scalar, Scalar]:
     """(kp [N m/rad], kd [N m s/rad]) of every joint."""
-    weight = held_weight(robot, gravity)
+    weight = supported_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight
 
 
-__all__ = ["DAMPING", "LEAST", "STIFFNESS", "held_weight", "stand_gains"]
+__all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight"]

@@ -124,7 +124,7 @@ def _ticked(model: SimulationModel, state: RunState, inputs: Inputs) -> RunState
 def _without(simulation: Simulation, name: str) -> Unit:
     model, state = simulation.model.physics, dataclasses.replace(simulation.state, memory=())
     standing = simulation.q[simulation.robot.nq - simulation.robot.nj :]
-    command = JointCommand(standing).spread(simulation.robot.nj)
+    command = JointCommand(standing).broadcast(simulation.robot.nj)
     program = compiling.program(stepped, model, state, command, np.zeros(6))
     units = dict(zip(("position", "velocity", "kp", "kd", "torque"), ("rad", "rad/s", "N.m/rad", "N.m.s/rad", "N.m")))
     asked = [

@@ -198,7 +198,7 @@ def _of_block(robot: Robot, name: str) -> Exported:
 def of_step(simulation: Simulation) -> Exported:
     """One tick of physics under a joint command and a push on the base: (state, command, push) to the state after."""
     check_world(simulation.model, simulation.state, Inputs(command_at(simulation.command, 0.0), np.zeros(6)))
-    commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).spread(simulation.robot.nj)
+    commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).broadcast(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
     # "step" is an old symbol of the C library, which a program may not define again
     return exported("robot_step", stepped, simulation.model.physics, rows, ["state", "command", "push"], "after", 1e-9)
@@ -238,7 +238,7 @@ def controlled(
     answer, after = model.acting(
         time, robot, sensed, Command(**dict(zip(Command.__dataclass_fields__, command))), memory
     )
-    return {"joint": answer.spread(robot.nj), "memory_after": after}
+    return {"joint": answer.broadcast(robot.nj), "memory_after": after}
 
 
 def check_traceable(simulation: Simulation) -> None:

@@ -3,7 +3,7 @@
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
 from footfall.gait.named_plans import named_plan
-from footfall.gait.oscillators.networks import Beat, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
+from footfall.gait.oscillators.networks import GaitTiming, HopfNetwork, KuramotoNetwork, Network, RulkovNetwork
 from footfall.gait.oscillators.phase_equations import Hopf, Kuramoto, PolarHopf, touchdown_reset
 from footfall.gait.oscillators.rulkov import Rulkov
 from footfall.gait.pattern import (
@@ -44,10 +44,10 @@ from footfall.gait.tuned import Tuned, at_speed, choices, for_robot, scaled
 __all__ = [
     "LEGS",
     "PATTERNS",
-    "Beat",
     "Bezier",
     "Ellipse",
     "Gait",
+    "GaitTiming",
     "Hopf",
     "HopfNetwork",
     "Kuramoto",

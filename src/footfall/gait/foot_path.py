@@ -27,12 +27,12 @@ def foot_offset(
 
 
 def _swing(
-    curve: swing.Bezier, gait: Gait, part: Float[ndarray, "n"]
+    curve: swing.Bezier, gait: Gait, fraction: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
     """The curve's place; a gait whose numbers are free scales what the unit curve gives."""
     if type(gait.stride) is float and type(gait.height) is float:
-        return curve.scaled(gait.half_stride, gait.height).position(part)
-    x, z = curve.position(part)
+        return curve.scaled(gait.half_stride, gait.height).position(fraction)
+    x, z = curve.position(fraction)
     return gait.half_stride * x, gait.height * z
 
 
@@ -51,7 +51,7 @@ def foot_rate(
 
 
 def start_ramp(gait: Gait, t: Scalar) -> Scalar:
-    """What both offsets are multiplied by at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
+    """Return the factor of both offsets at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
 
     Without it some gaits throw the robot over at the first step.
     """

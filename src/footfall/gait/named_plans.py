@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 
 from footfall.errors import InputError, unknown
-from footfall.gait.planner import Footprint, Plan, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
+from footfall.gait.planner import Footprint, MotionPlan, PosturePlan, WalkPlan, plan_walk, standing_postures, yaw_swing
 from footfall.gait.takeover import Takeover
 from footfall.robot.model.description import Robot
 
 PLANS = ("walk", "trot", "postures", "yaw")
-_STEP, _HEIGHT, _SWAY = 0.3, 0.12, 0.06  # of the base's height, as chosen for XiLing
-_SWING = 0.56  # [s] for a base that is a metre high; goes with the root of the height
-_REST = 1.25  # swings: what lands, lands in it
+_STEP_RATIO, _HEIGHT_RATIO, _SWAY_RATIO = 0.3, 0.12, 0.06  # of the base's height, as chosen for XiLing
+_SWING_TIME_PER_ROOT_METRE = 0.56  # [s] for a base that is a metre high; goes with the root of the height
+_REST_SWINGS = 1.25  # swings: what lands, lands in it
 
 
-def named_plan(robot: Robot, text: str, speed: float | None = None, duration: float = 10.0) -> Plan:
+def named_plan(robot: Robot, text: str, speed: float | None = None, duration: float = 10.0) -> MotionPlan:
     """The plan of a text: a name, and others that take over at their times. ``speed`` [m/s] of the walks among them,
     which end standing at ``duration`` [s]."""
-    parts = [part.strip() for part in text.split(";")]
-    plan: Plan = _one(robot, parts[0], speed, duration)
+    entries = [entry.strip() for entry in text.split(";")]
+    plan: MotionPlan = _plan_of_name(robot, entries[0], speed, duration)
     last = 0.0
-    for part in parts[1:]:
-        when, colon, name = part.partition(":")
+    for entry in entries[1:]:
+        when, colon, name = entry.partition(":")
         try:
             begin = float(when)
         except ValueError:
@@ -30,13 +30,15 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
         if not colon or not math.isfinite(begin) or begin <= last:
             raise InputError(f"a plan is a name and later ones with their times, 'walk; 3: trot; 6: yaw', got {text!r}")
         plan, last = (
-            Takeover(first=plan, second=_one(robot, name.strip(), speed, max(duration - begin, 0.0)), when=begin),
+            Takeover(
+                first=plan, second=_plan_of_name(robot, name.strip(), speed, max(duration - begin, 0.0)), when=begin
+            ),
             begin,
         )
     return plan
 
 
-def _one(robot: Robot, name: str, speed: float | None, duration: float) -> WalkPlan | PosturePlan:
+def _plan_of_name(robot: Robot, name: str, speed: float | None, duration: float) -> WalkPlan | PosturePlan:
     if name not in PLANS:
         raise unknown("plan", name, PLANS)
     if name == "postures":
@@ -44,14 +46,14 @@ def _one(robot: Robot, name: str, speed: float | None, duration: float) -> WalkP
     if name == "yaw":
         return yaw_swing(robot)
     height = Footprint.of(robot).height
-    swing = _SWING * math.sqrt(height)
+    swing = _SWING_TIME_PER_ROOT_METRE * math.sqrt(height)
     options = {
         "swing_time": swing,
-        "height": _HEIGHT * height,
-        "rest": _REST * swing,
-        "sway": _SWAY * height if name == "walk" else 0.0,
+        "height": _HEIGHT_RATIO * height,
+        "rest": _REST_SWINGS * swing,
+        "sway": _SWAY_RATIO * height if name == "walk" else 0.0,
     }
     made = plan_walk(robot, name, 0.0, cycles=4, **options)
     cycles = max(2, math.floor((duration - 2.0 * made.rest) / made.gait.period))
-    step = _STEP * height if speed is None else speed * made.gait.period
+    step = _STEP_RATIO * height if speed is None else speed * made.gait.period
     return plan_walk(robot, name, step, cycles=cycles, **options)

@@ -37,8 +37,8 @@ from footfall.robot.model.description import Robot
 from nptrace import lookup, select, smoothstep
 from nptrace._types import Scalar
 
-LIMITS = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
-EVEN = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
+POSTURE_LIMITS_DEG = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
+TRAPEZOID_PROFILE = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PlannedPose:
     load: Float[ndarray, "4"]
 
 
-class Plan(Protocol):
+class MotionPlan(Protocol):
     """Body and feet as functions of time [s]; many times at once give arrays with time as their last axis."""
 
     @property
@@ -68,12 +68,13 @@ class Footprint:
     """How a robot stands: height of its base [m], x and y of its feet from the base [m], radii of its feet [m]."""
 
     height: float
-    places: Float[ndarray, "4 2"]
+    positions: Float[ndarray, "4 2"]
     radii: Float[ndarray, "4"]
 
     @staticmethod
     def of(robot: Robot, height: float | None = None, pose: str = "stand") -> Footprint:
-        """Of a named pose, with the feet moved together to have their middle under the centre of mass.
+        """Make the footprint of a named pose, with the feet moved together to have their middle under the centre of
+        mass.
 
         ``height`` of the base over the ground [m] is the pose's unless given.
         """
@@ -86,13 +87,13 @@ class Footprint:
         q, _ = robot.state(pose)
         order = [robot.foot_index(leg) for leg in LEGS]
         feet, radii = foot_positions(robot, q)[order], np.array([robot.feet[k].radius for k in order])
-        stands = float(q[2] - (feet[:, 2] - radii).min())
-        places = feet[:, :2] - feet[:, :2].mean(axis=0) + center_of_mass(robot, q)[:2] - q[:2]
-        return Footprint(stands if height is None else float(height), places, radii)
+        standing_height = float(q[2] - (feet[:, 2] - radii).min())
+        positions = feet[:, :2] - feet[:, :2].mean(axis=0) + center_of_mass(robot, q)[:2] - q[:2]
+        return Footprint(standing_height if height is None else float(height), positions, radii)
 
     def standing(self) -> Float[ndarray, "4 3"]:
         """Centres of the feet under a body at the origin [m]."""
-        return np.column_stack([self.places, self.radii])
+        return np.column_stack([self.positions, self.radii])
 
 
 # -- walking and trotting ----------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ class WalkPlan:
     sway: float = 0.0
     rest: float = 0.5
     load_time: float = 0.25  # of a swing's time, over which a foot gives its load away and takes it up
-    profile: Trapezoid = EVEN
+    profile: Trapezoid = TRAPEZOID_PROFILE
     starts: Float[ndarray, "4"] = field(init=False)  # when each foot first lifts, in cycles
     footholds: Float[ndarray, "4 n 3"] = field(init=False)
 
@@ -130,7 +131,7 @@ class WalkPlan:
             raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
         if not is_number(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
             raise InputError(f"load_time of a plan must be between 1e-6 and 1 of a swing, got {self.load_time!r}")
-        least = math.ceil(2.0 * self._speeding)
+        least = math.ceil(2.0 * self._speed_up_cycles)
         if not isinstance(self.cycles, int) or self.cycles < least:
             raise InputError(f"a plan of the gait '{self.gait.name}' needs {least} cycles or more, got {self.cycles!r}")
         object.__setattr__(self, "starts", np.array([_first_lift(d, self.gait.duty) for d in self.gait.delays]))
@@ -138,7 +139,7 @@ class WalkPlan:
 
     @property
     def duration(self) -> float:
-        """Of all, rests included [s]."""
+        """The duration, rests included [s]."""
         return 2.0 * self.rest + self.cycles * self.gait.period
 
     @property
@@ -148,8 +149,8 @@ class WalkPlan:
 
     @property
     def distance(self) -> float:
-        """Of the body along its path [m]."""
-        return math.hypot(self.step, self.side) * self._travel
+        """The distance of the body along its path [m]."""
+        return math.hypot(self.step, self.side) * self._travelled_steps
 
     def at(self, t: Scalar) -> PlannedPose:
         """Body and feet at time t [s]; traced as it stands."""
@@ -166,7 +167,7 @@ class WalkPlan:
         )
 
     def from_feet(self, feet: Float[ndarray, "4 3"]) -> WalkPlan:
-        """The same plan with feet that stand elsewhere before their first steps [m]."""
+        """Return this plan with feet that stand elsewhere before their first steps [m]."""
         moved, holds = copy.copy(self), self.footholds.copy()
         holds[:, 0] = feet
         object.__setattr__(moved, "footholds", holds)
@@ -178,17 +179,17 @@ class WalkPlan:
         return np.stack([select((u > 0.0) & (u < 1.0), 0.0, 1.0) for u in swings])
 
     @property
-    def _speeding(self) -> float:
+    def _speed_up_cycles(self) -> float:
         """Cycles in which the body speeds up, and slows down: the first half step."""
         return 0.5 if self.gait.duty <= 0.6 else 1.0
 
     @property
-    def _travel(self) -> float:
+    def _travelled_steps(self) -> float:
         """Cycles' worth of steps."""
-        return self.cycles - self._speeding
+        return self.cycles - self._speed_up_cycles
 
     def _progress(self, cycle: Scalar) -> Scalar:
-        return self._travel * Trapezoid(self._speeding / self.cycles).position(cycle / self.cycles)
+        return self._travelled_steps * Trapezoid(self._speed_up_cycles / self.cycles).position(cycle / self.cycles)
 
     def _along(self, progress: Scalar) -> tuple[Scalar, Scalar, Scalar]:
         """x, y [m] and yaw [rad] of the arc after so many steps."""
@@ -202,20 +203,22 @@ class WalkPlan:
         x, y, yaw = self._along(self._progress(cycle))
         if self.sway == 0.0:
             return x, y, yaw
-        early = (self._right_side + 0.25) % 0.5  # the body leans before the first foot lifts, until the last has landed
+        early = (
+            self._right_side_phase + 0.25
+        ) % 0.5  # the body leans before the first foot lifts, until the last has landed
         late = early + 0.5 * math.floor((self.cycles - early) / 0.5)
-        wave = np.sin(2.0 * math.pi * (np.clip(cycle, early, late) - self._right_side))
+        wave = np.sin(2.0 * math.pi * (np.clip(cycle, early, late) - self._right_side_phase))
         pause = self.rest / self.gait.period
         fade = smoothstep((cycle + pause) / pause) * smoothstep((self.cycles + pause - cycle) / pause)
         shift = self.sway * fade * wave
         return x - shift * np.sin(yaw), y + shift * np.cos(yaw), yaw
 
     @property
-    def _right_side(self) -> float:
+    def _right_side_phase(self) -> float:
         """When in a cycle the swings of the right feet begin: the body then leans to the left."""
         duty = self.gait.duty
-        turns = [2.0 * math.pi * (self.gait.delays[k] + 0.5 * (1.0 + duty)) for k in (1, 3)]
-        middle = math.atan2(sum(map(math.sin, turns)), sum(map(math.cos, turns))) / (2.0 * math.pi)
+        angles = [2.0 * math.pi * (self.gait.delays[k] + 0.5 * (1.0 + duty)) for k in (1, 3)]
+        middle = math.atan2(sum(map(math.sin, angles)), sum(map(math.cos, angles))) / (2.0 * math.pi)
         return middle - 0.25
 
     def _swing(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
@@ -240,19 +243,20 @@ class WalkPlan:
 
     def _place_feet(self) -> Float[ndarray, "4 n 3"]:
         """Where every foot stands before its first swing and after each."""
-        duty, holds = self.gait.duty, np.zeros((len(LEGS), self.cycles + 1, 3))
+        duty, footholds = self.gait.duty, np.zeros((len(LEGS), self.cycles + 1, 3))
         for k in range(len(LEGS)):
             for j in range(self.cycles + 1):
                 middle = self.starts[k] + (j - 1) + (1.0 - duty) + 0.5 * duty
-                progress = 0.0 if j == 0 else self._travel if j == self.cycles else self._progress(middle)
-                holds[k, j] = self._under(k, float(progress))
-        return holds
+                progress = 0.0 if j == 0 else self._travelled_steps if j == self.cycles else self._progress(middle)
+                footholds[k, j] = self._under(k, float(progress))
+        return footholds
 
     def _under(self, leg: int, progress: float) -> Float[ndarray, "3"]:
         x, y, yaw = self._along(progress)
-        place, c, s = self.footprint.places[leg], math.cos(yaw), math.sin(yaw)
+        position, c, s = self.footprint.positions[leg], math.cos(yaw), math.sin(yaw)
         return np.array(
-            [x + c * place[0] - s * place[1], y + s * place[0] + c * place[1], self.footprint.radii[leg]], dtype=float
+            [x + c * position[0] - s * position[1], y + s * position[0] + c * position[1], self.footprint.radii[leg]],
+            dtype=float,
         )
 
 
@@ -288,7 +292,7 @@ def _first_lift(delay: float, duty: float) -> float:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Posture:
-    """Of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
+    """A posture of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
 
     roll: float = 0.0
     pitch: float = 0.0
@@ -323,7 +327,7 @@ class PosturePlan:
     postures: tuple[Posture, ...]
     move: float = 0.9
     hold: float = 0.5
-    profile: Trapezoid = EVEN
+    profile: Trapezoid = TRAPEZOID_PROFILE
     feet: Float[ndarray, "4 3"] | None = None  # where they stand [m]; as in the footprint unless given
 
     def __post_init__(self) -> None:
@@ -344,27 +348,29 @@ class PosturePlan:
         values = [value + 0.0 * t for value in first]
         for k, (before, after) in enumerate(zip(self.postures, self.postures[1:])):
             begins = self.hold + k * (self.move + self.hold)
-            way = self.profile.position((t - begins) / self.move)
+            progress = self.profile.position((t - begins) / self.move)
             values = [
-                value + (new - old) * way if new != old else value
+                value + (new - old) * progress if new != old else value
                 for value, old, new in zip(values, before.values(), after.values())
             ]
         x, y, z, yaw, pitch, roll = values
-        places = self.footprint.standing() if self.feet is None else self.feet
-        feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in places]
+        positions = self.footprint.standing() if self.feet is None else self.feet
+        feet = [np.stack([float(c) + 0.0 * t for c in foot]) for foot in positions]
         loads = [1.0 + 0.0 * t] * len(LEGS)
         return PlannedPose(
             np.stack([x, y, z + self.footprint.height]), np.stack([yaw, pitch, roll]), np.stack(feet), np.stack(loads)
         )
 
     def from_feet(self, feet: Float[ndarray, "4 3"]) -> PosturePlan:
-        """The same plan over feet that stand elsewhere [m]."""
+        """Return this plan over feet that stand elsewhere [m]."""
         return replace(self, feet=np.array(feet, dtype=float))
 
 
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:
     """Figure 12: roll ±5, pitch ±10, yaw ±20 degrees in turn, from and back to level. ``share`` of those angles."""
-    turned = [Posture.degrees(**{key: sign * share * most}) for key, most in LIMITS.items() for sign in (1, -1)]
+    turned = [
+        Posture.degrees(**{key: sign * share * most}) for key, most in POSTURE_LIMITS_DEG.items() for sign in (1, -1)
+    ]
     return PosturePlan(footprint=Footprint.of(robot), postures=(Posture(), *turned, Posture()), move=move, hold=hold)
 
 

@@ -18,13 +18,13 @@ from numpy import ndarray
 from footfall.checks import is_number
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Plan, PlannedPose, PosturePlan, WalkPlan
+from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
 from nptrace._types import Given, Scalar
 
-_STEP = 1e-6  # [s] over which the old plan's velocity is taken
-_LOOK = 1e-3  # [s] between looks for a landing
-_AIR = 1e-9  # [m] over its place on the ground: a foot that swings
+_VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is taken
+_SEARCH_INTERVAL = 1e-3  # [s] between looks for a landing
+_LIFTED_HEIGHT = 1e-9  # [m] over its place on the ground: a foot that swings
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +40,18 @@ class Anchored:
         return self.begin + self.plan.duration
 
     def at(self, t: Scalar) -> PlannedPose:
-        placed, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
+        pose, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
         c, s = math.cos(yaw), math.sin(yaw)
 
         def put(p: Scalar) -> list[Scalar]:
             return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
 
-        feet = [np.stack(put(placed.feet[k])) for k in range(len(LEGS))]
-        euler = [placed.euler[0] + yaw, placed.euler[1], placed.euler[2]]
-        return PlannedPose(np.stack(put(placed.position)), np.stack(euler), np.stack(feet), placed.load)
+        feet = [np.stack(put(pose.feet[k])) for k in range(len(LEGS))]
+        euler = [pose.euler[0] + yaw, pose.euler[1], pose.euler[2]]
+        return PlannedPose(np.stack(put(pose.position)), np.stack(euler), np.stack(feet), pose.load)
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
-        return _standing(self.plan, t - self.begin)
+        return _stance_of(self.plan, t - self.begin)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +59,7 @@ class Takeover:
     """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
     ``first``, since feet in the air land in it."""
 
-    first: Plan
+    first: MotionPlan
     second: WalkPlan | PosturePlan
     when: float
     landings: Float[ndarray, "4"] = field(init=False)  # when each foot stands for good before the new plan lifts it [s]
@@ -73,23 +73,25 @@ class Takeover:
         if not is_number(self.when) or self.when < 0.0:
             raise InputError(f"a plan is taken over at a time of 0 or more, got {self.when!r}")
         object.__setattr__(self, "landings", np.array([self._landing(k) for k in range(len(LEGS))]))
-        late = float(self.landings.max()) - self.when
-        if late > self._pause + 1e-9:
+        last_landing = float(self.landings.max()) - self.when
+        if last_landing > self._pause + 1e-9:
             raise InputError(
-                f"a foot lands {late:.3g} s after the plan is taken over, and the new plan rests for {self._pause:g} s:"
-                " give it a longer rest"
+                f"a foot lands {last_landing:.3g} s after the plan is taken over, and the new plan rests for"
+                f" {self._pause:g} s: give it a longer rest"
             )
-        at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _STEP))
-        place = np.concatenate([at.position, at.euler])
-        speed = (np.concatenate([ahead.position, ahead.euler]) - place) / _STEP
-        rests = place + speed * self._pause / 3.0  # a cubic then comes to rest without turning back
-        x, y, yaw = float(rests[0]), float(rests[1]), float(rests[3])
+        at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _VELOCITY_INTERVAL))
+        pose = np.concatenate([at.position, at.euler])
+        speed = (np.concatenate([ahead.position, ahead.euler]) - pose) / _VELOCITY_INTERVAL
+        rest_pose = pose + speed * self._pause / 3.0  # a cubic then comes to rest without turning back
+        x, y, yaw = float(rest_pose[0]), float(rest_pose[1]), float(rest_pose[3])
         object.__setattr__(self, "_anchor", (x, y, yaw))
         feet = np.stack([self.first.at(float(t)).feet[k] for k, t in enumerate(self.landings)])
-        moved = self.second.from_feet(self._out_of(feet))
+        moved = self.second.from_feet(self._in_new_frame(feet))
         object.__setattr__(self, "_moved", moved)
-        there = self._anchored(0.0)
-        object.__setattr__(self, "_begin", np.stack([place - np.concatenate([there.position, there.euler]), speed]))
+        anchored = self._anchored(0.0)
+        object.__setattr__(
+            self, "_begin", np.stack([pose - np.concatenate([anchored.position, anchored.euler]), speed])
+        )
 
     @property
     def duration(self) -> float:
@@ -119,7 +121,7 @@ class Takeover:
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
         """Which feet stand at time t: 1 or 0."""
-        before, after = _standing(self.first, np.minimum(t, self.when)), _standing(self._moved, t - self.when)
+        before, after = _stance_of(self.first, np.minimum(t, self.when)), _stance_of(self._moved, t - self.when)
         out = []
         for k in range(len(LEGS)):
             landed = select(t < float(self.landings[k]), 0.0, after[k])
@@ -128,7 +130,7 @@ class Takeover:
 
     @property
     def _pause(self) -> float:
-        """Of the new plan before its first foot lifts or its body moves [s]."""
+        """The time of the new plan before its first foot lifts or its body moves [s]."""
         return self.second.rest if isinstance(self.second, WalkPlan) else self.second.hold
 
     def _landing(self, leg: int) -> float:
@@ -136,14 +138,14 @@ class Takeover:
         ground = min(float(self.first.at(t).feet[leg, 2]) for t in (self.when, self.first.duration))
 
         def swings(t: float) -> bool:
-            return float(self.first.at(t).feet[leg, 2]) > ground + _AIR
+            return float(self.first.at(t).feet[leg, 2]) > ground + _LIFTED_HEIGHT
 
         t = self.when
         if not swings(t):
             return t
         while swings(t) and t < self.first.duration:
-            t += _LOOK
-        low, high = t - _LOOK, min(t, self.first.duration)
+            t += _SEARCH_INTERVAL
+        low, high = t - _SEARCH_INTERVAL, min(t, self.first.duration)
         while high - low > 1e-9:
             middle = 0.5 * (low + high)
             low, high = (middle, high) if swings(middle) else (low, middle)
@@ -158,7 +160,7 @@ class Takeover:
         """The new plan alone, as it goes on once it is taken over."""
         return Anchored(self._moved, self._anchor, self.when)
 
-    def _out_of(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:
+    def _in_new_frame(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:
         """Feet of the world in the new plan's frame."""
         x, y, yaw = self._anchor
         c, s = math.cos(yaw), math.sin(yaw)
@@ -166,12 +168,12 @@ class Takeover:
         return np.column_stack([c * d[:, 0] + s * d[:, 1], c * d[:, 1] - s * d[:, 0], d[:, 2]])
 
 
-def taken_over(plan: Plan, new: Plan, when: float) -> Takeover:
+def take_over(plan: MotionPlan, new: MotionPlan, when: float) -> Takeover:
     """``new`` taken over from ``plan`` at a time [s]; of takeovers that are past only the last plan is kept."""
     if isinstance(plan, Takeover) and when >= plan.when + plan._pause:
         plan = plan.settled
     return Takeover(first=plan, second=new, when=when)  # type: ignore[arg-type]  # which it checks itself
 
 
-def _standing(plan: Given, t: Scalar) -> Float[ndarray, "4"]:
+def _stance_of(plan: Given, t: Scalar) -> Float[ndarray, "4"]:
     return plan.stands(t) if not isinstance(plan, PosturePlan) else np.ones(len(LEGS))

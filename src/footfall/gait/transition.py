@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.gait import stance, swing
-from footfall.gait.oscillators.networks import Beat
+from footfall.gait.oscillators.networks import GaitTiming
 from footfall.gait.oscillators.phase_equations import Kuramoto
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
@@ -44,33 +44,33 @@ class Transition:
                 f" '{self.second.name}' has {self.second.knees}"
             )
 
-    def part(self, t: Scalar) -> Scalar:
+    def blend_at(self, t: Scalar) -> Scalar:
         """0 before, 1 after, rising smoothly between."""
         return smoothstep((t - self.begin) / self.duration)
 
     def blend(self, key: str, t: Scalar) -> Scalar:
         """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
-        return self.between(key, self.part(t))
+        return self.between(key, self.blend_at(t))
 
-    def between(self, key: str, part: Scalar) -> Scalar:
+    def between(self, key: str, blend: Scalar) -> Scalar:
         """A number of a gait that is the second by a part, the first by the rest."""
         a, b = getattr(self.first, key), getattr(self.second, key)
-        return a + (b - a) * part
+        return a + (b - a) * blend
 
     def delays(self, t: Scalar) -> list[Scalar]:
         """Delays at time t [cycles]: each leg goes the shorter way round its cycle."""
-        return self.delays_between(self.part(t))
+        return self.delays_between(self.blend_at(t))
 
-    def delays_between(self, part: Scalar) -> list[Scalar]:
-        ways = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
-        return [a + way * part for a, way in zip(self.first.delays, ways)]
+    def delays_between(self, blend: Scalar) -> list[Scalar]:
+        changes = [b - a - round(b - a) for a, b in zip(self.first.delays, self.second.delays)]
+        return [a + change * blend for a, change in zip(self.first.delays, changes)]
 
-    def beat(self, t: Scalar) -> Beat:
-        """What it asks of oscillators at time t."""
-        return self.beat_between(self.part(t))
+    def timing(self, t: Scalar) -> GaitTiming:
+        """Return the timing of the oscillators at time t."""
+        return self.timing_between(self.blend_at(t))
 
-    def beat_between(self, part: Scalar) -> Beat:
-        return Beat(self.delays_between(part), self.between("duty", part), self.between("period", part))
+    def timing_between(self, blend: Scalar) -> GaitTiming:
+        return GaitTiming(self.delays_between(blend), self.between("duty", blend), self.between("period", blend))
 
     def advance(self, phase: Float[ndarray, "4"], t: Scalar, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
         """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
@@ -79,14 +79,14 @@ class Transition:
 
     def foot_offset(self, phase: Float[ndarray, "4"], t: Scalar) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
         """Offsets (x, z) [m] of the feet from their places under the hips: those of a gait half way between."""
-        return self.offset_between(phase, self.part(t))
+        return self.offset_between(phase, self.blend_at(t))
 
     def offset_between(
-        self, phase: Float[ndarray, "4"], part: Scalar, clear: Scalar = 0.0
+        self, phase: Float[ndarray, "4"], blend: Scalar, extra_clearance: Scalar = 0.0
     ) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
-        """The same of a gait that is the second by a part; ``clear`` [m] is added to the height of swings."""
-        duty, L, height = (self.between(key, part) for key in ("duty", "half_stride", "height"))
-        x_stance, z_stance = stance.position(phase / duty, L, self.between("depth", part))
+        """Return the offsets of a blend of the two gaits; ``extra_clearance`` [m] is added to the height of swings."""
+        duty, L, height = (self.between(key, blend) for key in ("duty", "half_stride", "height"))
+        x_stance, z_stance = stance.position(phase / duty, L, self.between("depth", blend))
         x_swing, z_swing = swing.NORMALISED.position(np.clip((phase - duty) / (1.0 - duty), 0.0, 1.0))
         down = phase < duty
-        return select(down, x_stance, L * x_swing), select(down, z_stance, (height + clear) * z_swing)
+        return select(down, x_stance, L * x_swing), select(down, z_stance, (height + extra_clearance) * z_swing)

@@ -237,7 +237,7 @@ _SIMILAR = {
         half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
     ),  # any other, with its own duty and period but for a trot
 }
-_MOST_OFF = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
+_MAX_OFF_DIAGONAL = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
 
 
 def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
@@ -246,18 +246,24 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     at the same speed in shorter, quicker steps."""
     H = hip_height_of(robot)
     unit, weight = math.sqrt(H / STANDARD), weight_of(robot.mass)
-    like = _SIMILAR.get(gait, _SIMILAR[None])
-    beat = {"duty": like.duty, "period": like.period * unit} if gait in ("walk", "trot") else {}
-    quick = 1.0
+    similar = _SIMILAR.get(gait, _SIMILAR[None])
+    timing = {"duty": similar.duty, "period": similar.period * unit} if gait in ("walk", "trot") else {}
+    time_scale = 1.0
     if gait == "trot":  # off the line of two feet by d, the trunk falls by about d t² g / 2H: no farther than others
-        quick = math.sqrt(_MOST_OFF / max(off_diagonal(robot) / H, _MOST_OFF))
-        beat["period"] *= quick
+        time_scale = math.sqrt(_MAX_OFF_DIAGONAL / max(distance_off_diagonal(robot) / H, _MAX_OFF_DIAGONAL))
+        timing["period"] *= time_scale
     made = named(
-        gait, stride=2.0 * quick * like.half_stride * H, height=like.height * H, depth=like.depth * H, ramp=1.5, **beat
+        gait,
+        stride=2.0 * time_scale * similar.half_stride * H,
+        height=similar.height * H,
+        depth=similar.depth * H,
+        ramp=1.5,
+        **timing,
     )
-    kp, kd = like.kp * weight * H, like.kd * weight * H * unit
-    own = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
-    damping = sum(own) / len(own)  # is there already: the gain makes up the rest, or the spring grows with it
+    kp, kd = similar.kp * weight * H, similar.kd * weight * H * unit
+    joint_damping = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
+    # damping that is there already: the gain makes up the rest, or the spring grows with it
+    damping = sum(joint_damping) / len(joint_damping)
     return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None)
 
 
@@ -270,7 +276,7 @@ def hip_height_of(robot: Robot) -> float:
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 
-def off_diagonal(robot: Robot) -> float:
+def distance_off_diagonal(robot: Robot) -> float:
     """How far the centre of mass lies from the lines between diagonal feet, in the robot's stand, at most [m]."""
     q, _ = robot.state("stand")
     feet = dict(zip(robot.foot_names, foot_positions(robot, q)))

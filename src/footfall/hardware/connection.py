@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand, Sensed
-from footfall.control.stand_gains import DAMPING, held_weight
+from footfall.control.stand_gains import DAMPING, supported_weight
 from footfall.hardware.clock import Clock
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -77,7 +77,7 @@ class Connection(Protocol):
 
 def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:
     """Every motor resists motion, and the robot sinks down: what both sides do when the other is not heard."""
-    return JointCommand(kd=float(DAMPING * held_weight(robot, gravity))).spread(robot.nj)
+    return JointCommand(kd=float(DAMPING * supported_weight(robot, gravity))).broadcast(robot.nj)
 
 
 @dataclass

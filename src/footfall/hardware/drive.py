@@ -195,7 +195,7 @@ class Driver:
             try:
                 wanted = self.wanted(t) if self._phase == "walk" else Command()
                 asked, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
-                self._asked, self._called = asked.spread(self.robot.nj), tick
+                self._asked, self._called = asked.broadcast(self.robot.nj), tick
             except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
                 self._give_up(f"the controller failed: {_words(error)}")
                 return None

@@ -48,7 +48,7 @@ class Glide:
         position = self.postures[k] + step * (s**3 * (10 - 15 * s + 6 * s**2))
         rate = step * (30 * s**2 * (1 - s) ** 2) / span
         grown = 1.0 if self.ramp <= 0 else float(np.clip((t - self.times[0]) / self.ramp, 0.0, 1.0))
-        return JointCommand(position, rate, kp=grown * self.kp, kd=self.kd).spread(len(position))
+        return JointCommand(position, rate, kp=grown * self.kp, kd=self.kd).broadcast(len(position))
 
 
 def glide(

@@ -8,7 +8,7 @@ import numpy as np
 
 from footfall.control.interface import JointCommand
 from footfall.control.locomotion.whole_body import torque_bounds
-from footfall.control.stand_gains import held_weight
+from footfall.control.stand_gains import supported_weight
 from footfall.hardware.connection import RobotState
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -29,7 +29,7 @@ class Bounds:
     @staticmethod
     def of(robot: Robot, gravity: Gravity = GRAVITY) -> Bounds:
         """In proportion to the robot's weight."""
-        weight = float(held_weight(robot, gravity))
+        weight = float(supported_weight(robot, gravity))
         return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
 
     def wrong(self, command: JointCommand) -> str:
@@ -73,7 +73,7 @@ class SafetyLimits:
 
     def cut(self, command: JointCommand) -> tuple[JointCommand, bool]:
         """(the command within what the robot bears, whether anything had to be cut)."""
-        command = command.spread(self.robot.nj)
+        command = command.broadcast(self.robot.nj)
         position = np.where(command.kp > 0, np.clip(command.position, self.lower, self.upper), command.position)
         kept = JointCommand(
             position,

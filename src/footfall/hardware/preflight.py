@@ -84,7 +84,7 @@ def _of_controller(connection: Connection, controller: Controller, state: RobotS
             began = time.thread_time()
             asked, memory = controller(k / controller.rate, robot, standing, Command(), memory)
             took.append(time.thread_time() - began)
-            if not is_finite(asked.spread(robot.nj)):
+            if not is_finite(asked.broadcast(robot.nj)):
                 return Check("controller", False, "it asks for numbers that are not finite")
     except FootfallError as error:
         return Check("controller", False, str(error))

@@ -124,7 +124,7 @@ class SimulatedRobot:
         return state
 
     def write(self, command: JointCommand) -> None:
-        self.command = command.spread(self.robot.nj)
+        self.command = command.broadcast(self.robot.nj)
 
     def close(self) -> None:
         pass

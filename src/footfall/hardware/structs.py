@@ -57,7 +57,7 @@ class Structs:
         return int(np.frombuffer(data, "<u8", 1)[0]), found
 
     def pack_command(self, command: JointCommand, count: int) -> bytes:
-        command = command.spread(self.robot.nj)
+        command = command.broadcast(self.robot.nj)
         numbers = np.concatenate([getattr(command, key) for key in _COMMAND]).astype("<f8")
         return np.array([count], "<u8").tobytes() + numbers.tobytes()
 

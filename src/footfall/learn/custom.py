@@ -20,7 +20,7 @@ from footfall.contact.ground import Ground
 from footfall.contact.terrain import named
 from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive, Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation
@@ -140,7 +140,7 @@ class CustomTask(Task):
         """Return walking with some parts changed."""
         return cls(WalkTask.of(robot), **options)
 
-    def assess(self, policy: Policy | TravelledPolicy, **options: Any) -> Assessment:
+    def assess(self, policy: Policy | ImportedPolicy, **options: Any) -> Assessment:
         """Evaluate a policy as the task without the changes does."""
         return self.inner.assess(policy, **options)
 

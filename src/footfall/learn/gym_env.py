@@ -4,7 +4,7 @@
     env = gymnasium.make("footfall/Walk-v0")
     many = gymnasium.make_vec("footfall/Walk-v0", num_envs=2048)
 
-Observation (``control.learned.policy.Drive.parts``): angular velocity, direction of gravity, command, joints from
+Observation (``control.learned.policy.Drive.terms``): angular velocity, direction of gravity, command, joints from
 standing, their rates, last action, clock. Action: joint offsets around standing in [-1, 1], held by PD for a tick of 20
 ms. An episode ends with a fall (terminated) or at its time limit (truncated). ``info`` holds every term of the reward,
 whose sum is the reward, as ``reward_NAME``, and the velocity; that of a reset, what was drawn for the episode. Of a

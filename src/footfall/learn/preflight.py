@@ -18,9 +18,9 @@ from footfall.control.interface import Command
 from footfall.control.learned import onnx_file
 from footfall.control.learned.differences import Mismatch, differences, fits_network, fits_robot
 from footfall.control.learned.interface import NEEDED, Interface, from_text
-from footfall.control.learned.mapping import ALIASES, read_mapping, renamed, wired
+from footfall.control.learned.mapping import ALIASES, interface_of, read_mapping, rename_joints
 from footfall.control.learned.policy import Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.learn.task import ENGINES
 from footfall.learn.tasks import TASKS
@@ -84,7 +84,7 @@ def preflight(
     """Check a policy's file against a robot, then let it walk for some seconds (0: not at all)."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
-    policy: Policy | TravelledPolicy | None
+    policy: Policy | ImportedPolicy | None
     if Path(file).suffix == ".onnx":
         found, policy = _check_onnx(Path(file), robot, read_mapping(mapping) if mapping is not None else {})
     else:
@@ -115,7 +115,7 @@ def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch]
     return differences(given, reference, f"robot '{robot.name}'"), policy
 
 
-def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[list[Mismatch], TravelledPolicy | None]:
+def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[list[Mismatch], ImportedPolicy | None]:
     graph, text = onnx_file.read_onnx(file)
     try:
         metadata = from_text(text, str(file))
@@ -126,7 +126,7 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
         words = f"neither {file.name} nor a mapping says {', '.join(unsaid)}"
         return [Mismatch("unsaid", words)], None
     try:
-        meant = wired(metadata, mapping, str(file))
+        meant = interface_of(metadata, mapping, str(file))
         given = Interface.of({**_plain(mapping, mapping), **_plain(metadata, mapping)}, str(file))
     except InputError as error:
         return [*_named(mapping or metadata, robot, mapping), Mismatch("wiring", str(error))], None
@@ -138,7 +138,7 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
         other = differences(meant, reference, f"robot '{robot.name}'")
     if any(m.kind == "missing_joint" for m in of_robot):  # is found already
         other = [m for m in other if m.kind != "missing_joint"]
-    return [*of_network, *of_robot, *other], None if of_network else TravelledPolicy(graph, meant)
+    return [*of_network, *of_robot, *other], None if of_network else ImportedPolicy(graph, meant)
 
 
 def _reference(task: str, robot: Robot, history: int) -> Interface:
@@ -157,19 +157,19 @@ def _history(text: Mapping[str, str]) -> int:
 
 
 def _plain(words: dict[str, Given], mapping: dict[str, Given]) -> dict[str, Given]:
-    return {key: value for key, value in renamed(words, mapping).items() if key != ALIASES}
+    return {key: value for key, value in rename_joints(words, mapping).items() if key != ALIASES}
 
 
 def _named(words: dict[str, Given], robot: Robot, mapping: dict[str, Given]) -> list[Mismatch]:
     """Joints that are not there, of words that do not fit together."""
-    names = renamed(words, mapping).get("joint_names", list(robot.joint_names))
+    names = rename_joints(words, mapping).get("joint_names", list(robot.joint_names))
     wrong = [name for name in names if name not in robot.joint_names]
     idle = [name for name in robot.joint_names if name not in names]
     found = [Mismatch("missing_joint", f"robot '{robot.name}' has no {', '.join(wrong)}")] if wrong else []
     return found + ([Mismatch("missing_joint", f"nothing drives {', '.join(idle)}")] if idle else [])
 
 
-def try_out(policy: Policy | TravelledPolicy, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
+def try_out(policy: Policy | ImportedPolicy, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:
     """Walk straight ahead on level ground."""
     command = Command(forward=forward)
     policy = policy.over(Plane()) if policy.sees_ground else policy

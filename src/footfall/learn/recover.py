@@ -22,7 +22,7 @@ from footfall.contact.model import ContactModel
 from footfall.contact.points import Sphere, spheres_of
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Drive, Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import body_poses
 from footfall.learn.lanes import WalkLanes
@@ -126,7 +126,7 @@ class RecoverTask(Task):
     # -- how good a policy is ----------------------------------------------------------------------------------------
     def assess(
         self,
-        policy: Policy | TravelledPolicy,
+        policy: Policy | ImportedPolicy,
         *,
         engine: str = "footfall",
         robots: int = 100,

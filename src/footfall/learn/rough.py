@@ -22,7 +22,7 @@ from numpy import ndarray
 from footfall.contact.course import Course
 from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
-from footfall.control.learned.scan import Places, around, relative_heights
+from footfall.control.learned.scan import ScanPoints, relative_heights, scan_points_world
 from footfall.gait.pattern import Gait, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes
@@ -198,10 +198,10 @@ class RoughTask(WalkTask):
         """Heights of the course where the drive has its scan."""
         return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
 
-    def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: Places) -> Float[ndarray, "k"]:
+    def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: ScanPoints) -> Float[ndarray, "k"]:
         """Heights of the course at places around the robot."""
         return relative_heights(
-            self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in around(q, places)])
+            self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in scan_points_world(q, places)])
         )
 
 

@@ -24,7 +24,7 @@ from footfall.contact.compliant import Compliant
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.learned.scan import relative_heights
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.identity import digest_of
@@ -261,7 +261,7 @@ class Task(ABC):
     @abstractmethod
     def assess(
         self,
-        policy: Policy | TravelledPolicy,
+        policy: Policy | ImportedPolicy,
         *,
         engine: str = "footfall",
         robots: int = 100,
@@ -351,12 +351,12 @@ class Task(ABC):
         """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
         known = np.zeros(len(self.frame_bounds), dtype=bool)
         for part in ("command", "action", "clock"):
-            known[self.drive.place(self.robot, part)] = True
+            known[self.drive.term_slice(self.robot, part)] = True
         return ~known
 
     def place(self, part: str) -> slice:
         """Where a part of the drive lies in an observation, as it is now."""
-        at, before = self.drive.place(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
+        at, before = self.drive.term_slice(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
         return slice(before + at.start, before + at.stop)
 
     @cached_property

@@ -125,7 +125,7 @@ class Training(ABC):
 
     @abstractmethod
     def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
-        """Go on from such arrays, and from what ``_words`` said."""
+        """Go on from such arrays, and from what ``_verb`` said."""
 
     @abstractmethod
     def _words(self) -> dict[str, Json]:
@@ -448,7 +448,7 @@ def train(
     if policy.suffix not in SUFFIXES:
         raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {policy}")
     if policy.suffix == ".onnx":
-        onnx_file.library()  # is missing before the training, not after it
+        onnx_file.import_onnx()  # is missing before the training, not after it
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     if device not in DEVICES:

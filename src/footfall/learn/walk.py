@@ -20,7 +20,7 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import Drive, Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS, Gait, clock_phase, stance, trot
 from footfall.kinematics.forward import foot_positions
@@ -119,7 +119,7 @@ class WalkTask(Task):
 
     def assess(
         self,
-        policy: Policy | TravelledPolicy,
+        policy: Policy | ImportedPolicy,
         *,
         engine: str = "footfall",
         robots: int = 100,
@@ -367,7 +367,7 @@ class _Drawn:
 
 
 def assess(
-    policy: Policy | TravelledPolicy,
+    policy: Policy | ImportedPolicy,
     robot: Robot,
     *,
     engine: str = "footfall",
@@ -407,7 +407,7 @@ def _draw(
     return _Drawn(command, friction, mass, joints, tuple(pushes))
 
 
-def _start(robot: Robot, policy: Policy | TravelledPolicy, one: _Drawn) -> tuple[ndarray, ndarray]:
+def _start(robot: Robot, policy: Policy | ImportedPolicy, one: _Drawn) -> tuple[ndarray, ndarray]:
     """As the policy stands, joints a little off, the lowest foot on the ground."""
     q, v = robot.state(policy.posture(robot) + one.joints)
     q[2] -= float(lowest_foot(robot, q))
@@ -415,7 +415,7 @@ def _start(robot: Robot, policy: Policy | TravelledPolicy, one: _Drawn) -> tuple
 
 
 def _in_mujoco(
-    policy: Policy | TravelledPolicy,
+    policy: Policy | ImportedPolicy,
     robot: Robot,
     drawn: list[_Drawn],
     seconds: float,
@@ -449,7 +449,7 @@ def _low(robot: Robot) -> float:
 
 
 def _in_footfall(
-    policy: Policy | TravelledPolicy,
+    policy: Policy | ImportedPolicy,
     robot: Robot,
     drawn: list[_Drawn],
     seconds: float,

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -29,8 +29,9 @@ from footfall.robot.model.description import Robot
 from footfall.sim.commanding import command_at
 from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
+from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import add_impulse, no_impulse
+from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
 
@@ -130,7 +131,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
         model.actuator_gainprm[order.u, 0] = 1.0
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
         data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
-        if robot.floating:
+        if robot.floating and simulation.pushes:
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
             data.qfrc_applied[order.v] = push[6:]
@@ -167,28 +168,40 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
 
 
 class _Asked:
-    """The controller as a quick function: compiled if it can be, else as it is."""
+    """The controller as a quick function: compiled as the simulation compiles it, or as it is where that cannot be."""
 
     def __init__(self, simulation: Simulation) -> None:
-        self.model, robot = simulation.model, simulation.robot
+        self.simulation, self.model = simulation, simulation.model
+        memory = simulation.state.memory
+        robot = self.model.world.robot
         sensed = Sensed(q=simulation.q, v=simulation.v, forces=np.zeros((robot.nf, 3)))
-
-        def ask(t: float, sensed: Sensed, command: Command, memory: PyTree) -> tuple[JointCommand, PyTree]:
-            sensed = dataclasses.replace(sensed, gravity=self.model.world.gravity)  # a constant of the run
-            asked, after = self.model.acting(t, robot, sensed, command, memory)
-            return asked.spread(robot.nj), after
-
-        self.simulation, self.ask = simulation, ask
-        if simulation.compile_controller is not False:
+        self.compiled: Callable[..., tuple[JointCommand, PyTree]] | None = None
+        if simulation.compile_controller is not False and self.model.acting.info.traceable:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    self.ask = compiling.compile(ask, None, 0.1, sensed, Command(), simulation.state.memory)
+                    inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
+                    check_controller(self.model, simulation.state, inputs)  # no hidden state: no need to replay it
+                    self.compiled = compiling.compile(
+                        controlled, self.model, 0.1, sensed, Command(), memory, verify=False
+                    )
             except TraceError:
                 pass  # runs as plain Python
 
     def __call__(self, t: float, q: ndarray, v: ndarray, force: ndarray, memory: PyTree) -> tuple[JointCommand, PyTree]:
-        return self.ask(t, Sensed(q=q, v=v, forces=force), command_at(self.simulation.command, t), memory)
+        sensed, command = Sensed(q=q, v=v, forces=force), command_at(self.simulation.command, t)
+        if self.compiled is not None:
+            return self.compiled(t, sensed, command, memory)
+        return controlled(self.model, t, sensed, command, memory)
+
+
+def controlled(
+    model: SimulationModel, t: float, sensed: Sensed, command: Command, memory: PyTree
+) -> tuple[JointCommand, PyTree]:
+    """Return what the controller of a simulation commands, an entry a joint, and its memory after the tick."""
+    robot = model.world.robot
+    answer, after = model.acting(t, robot, dataclasses.replace(sensed, gravity=model.world.gravity), command, memory)
+    return answer.broadcast(robot.nj), after
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from footfall.checks import checked_number
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
-from footfall.control.stand_gains import DAMPING, held_weight
+from footfall.control.stand_gains import DAMPING, supported_weight
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions
 from footfall.robot.model.description import Robot
@@ -44,7 +44,7 @@ class EmergencyStop:
 
     def gains(self, robot: Robot, gravity: Gravity = GRAVITY) -> tuple[float, float]:
         """(kp, kd) of every joint."""
-        weight = held_weight(robot, gravity)
+        weight = supported_weight(robot, gravity)
         kp, kd = (0.0, DAMPING * weight) if self.kind == "damp" else (2.0 * weight, 0.03 * weight)
         if self.kind == "brake" and self.stiffness is not None:
             kp = self.stiffness
@@ -74,7 +74,7 @@ class EmergencyStopWrapper(ControllerWrapper):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
         answer, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        answer = answer.spread(robot.nj)
+        answer = answer.broadcast(robot.nj)
         pressed = np.where(t > self.stop.at - 1e-9, 1.0, memory["pressed"])
         held = np.where(memory["latched"] > 0.0, memory["held"], joint_positions(robot, sensed.q))
         kp, kd = self.stop.gains(robot, sensed.gravity)

@@ -150,7 +150,7 @@ class Block:
         return self._accelerated(q, v, np.zeros(self.robot.nj))[1].forces
 
     def _accelerated(self, q: ndarray, v: ndarray, u: ndarray) -> tuple[Float[ndarray, "nv"], Acted]:
-        return accelerate(self.world, State(q, v), JointCommand(torque=u).spread(self.robot.nj), np.zeros(6), 0.0)
+        return accelerate(self.world, State(q, v), JointCommand(torque=u).broadcast(self.robot.nj), np.zeros(6), 0.0)
 
     @property
     def world(self) -> World:

@@ -22,7 +22,7 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.points import spheres_of
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.compiled_horizon import CompiledHorizon, check_finite
-from footfall.control.optimal.horizon import Compile, error, part_of, row_of
+from footfall.control.optimal.horizon import Compile, error, row_of, slice_of
 from footfall.control.optimal.knot import Goal, KnotModel, cost, expanded_cost, lowest_points
 from footfall.control.optimal.sweep import Model
 from footfall.errors import InputError
@@ -153,10 +153,10 @@ def rolled(
         (now, total), (about, planned, change, K, goal) = carry, row
         asked = planned + length * change + K @ error(model, about, now)
         torque = np.minimum(np.maximum(asked, -most), most)
-        command = JointCommand(0.0, 0.0, 0.0, 0.0, torque).spread(robot.nj)
+        command = JointCommand(0.0, 0.0, 0.0, 0.0, torque).broadcast(robot.nj)
         after = np.concatenate(moved(found.moves, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
         return (after, total + priced(now, torque, goal)), (after, torque)
 
-    running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)
+    running, last = slice_of(goals, slice(0, -1)), row_of(goals, -1)
     (end, total), (states, inputs) = nptrace.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     return states, inputs, total + priced(end, np.zeros(robot.nj), last)

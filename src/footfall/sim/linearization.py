@@ -299,7 +299,7 @@ class LinearStep:
         robot, self.nv = self.robot, sizes(self.model.world)[1]
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
         q, v = joined(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
-        command, push = JointCommand().spread(robot.nj), np.zeros(6)
+        command, push = JointCommand().broadcast(robot.nj), np.zeros(6)
         # the slopes of several steps are a product, unless what is remembered between them has some of its own
         self.factors = 1 if self.memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model

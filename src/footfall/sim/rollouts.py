@@ -103,7 +103,7 @@ def rows_of(model: SimulationModel, kept: list[tuple[RunState, JointCommand]]) -
     """Rows of states and commands that were kept one by one; there may be none."""
     robot, count = model.world.robot, len(kept)
     start = at_rest(model.world, np.zeros(robot.nq), np.zeros(robot.nv))
-    like = replace(start, impulse=no_impulse(robot, model.period)), JointCommand().spread(robot.nj)
+    like = replace(start, impulse=no_impulse(robot, model.period)), JointCommand().broadcast(robot.nj)
     leaves, rebuild = tree.flatten(like)
     read = tree.reader(like)
     flat: list[list[ndarray]] = []
@@ -201,7 +201,10 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     from nptrace.verification.effects import effect_of
 
     def step() -> ndarray:
-        before, command = State(state.q, state.v, state.contact, state.objects), JointCommand().spread(world.robot.nj)
+        before, command = (
+            State(state.q, state.v, state.contact, state.objects),
+            JointCommand().broadcast(world.robot.nj),
+        )
         with np.errstate(all="ignore"):
             after, acted, _ = integrate_step(model.integrator, world, before, command, inputs.push, model.dt)
         return np.concatenate([after.v, np.ravel(acted.forces)])
@@ -255,7 +258,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
                 f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
                 " @ff.controller(rate=..., memory=...)"
             )
-        return answer.spread(robot.nj), after
+        return answer.broadcast(robot.nj), after
 
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
     controller.__name__ = model.acting.name
@@ -364,7 +367,7 @@ class PythonEngine(_ParametricEngine):
 
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
-        command, alone = JointCommand().spread(model.world.robot.nj), model.physics
+        command, alone = JointCommand().broadcast(model.world.robot.nj), model.physics
         still = replace(state, memory=())  # the controller's, which may hold anything
         self.physics = compiling.compile(physics, alone, still, command, inputs.push, free=free, verify=False)
 
@@ -404,7 +407,7 @@ class PythonEngine(_ParametricEngine):
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
         command, memory = _answer(answer, model, where)
         try:
-            command = command.spread(robot.nj)
+            command = command.broadcast(robot.nj)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         for f in dataclasses.fields(JointCommand):

@@ -114,7 +114,7 @@ def options_of(given: Mapping[str, Given]) -> RunOptions:
 
 def load_options(options: RunOptions) -> dict[str, Given]:
     """How the robot of a run is to be loaded: wheels turn for controllers that roll."""
-    rolls = options.controller in control_named.ROLLING and options.robot not in library.names()
+    rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
     return {"lock_wheels": False} if rolls else {}
 
 
@@ -128,7 +128,9 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {})
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
-    if options.speed is None and (options.controller in control_named.FOLLOWING or is_policy(options.controller)):
+    if options.speed is None and (
+        options.controller in control_named.COMMAND_FOLLOWERS or is_policy(options.controller)
+    ):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
     first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     command: Command | Schedule = first
@@ -155,7 +157,7 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
         **joints,
     )
     ramp = gait.ramp if gait else 0.0
-    if options.controller in (*control_named.ON_COMMAND, control_named.NMPC):
+    if options.controller in (*control_named.COMMAND_CONTROLLERS, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     return Planned(options, simulation, gait, followed.forward, ramp)
 
@@ -216,7 +218,7 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Given
     refuse_rhythm(options)
     if options.controller == control_named.NMPC:
         refuse(options, "has no reflexes", given(options, "reflexes"))
-    moving = control_named.walking(
+    moving = control_named.locomotion_controller(
         options.controller,
         options.gait or "trot",
         options.speed or 0.0,
@@ -256,7 +258,7 @@ def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -
 def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     for key in ("sideways", "turn"):
         if getattr(options, key):
-            others = ", ".join(control_named.FOLLOWING)
+            others = ", ".join(control_named.COMMAND_FOLLOWERS)
             raise InputError(
                 f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
             )
@@ -264,7 +266,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]
     gait = _gait(robot, options, constants)
     kp, kd = _gains(robot, options)
     rhythm: dict[str, Given] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
-    rate, wrapped = fitting_rate(options.dt), control_named.ON_A_GAIT[options.controller]
+    rate, wrapped = fitting_rate(options.dt), control_named.GAIT_CONTROLLERS[options.controller]
     if options.reflexes is not None:
         refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
         return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
@@ -315,8 +317,8 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
     control_named.PLAN: _planned,
     control_named.LEARNED: _learned,
     control_named.WHEELS: _wheels,
-    **dict.fromkeys((*control_named.ON_COMMAND, control_named.NMPC), _on_command),
-    **dict.fromkeys(control_named.ON_A_GAIT, _on_a_gait),
+    **dict.fromkeys((*control_named.COMMAND_CONTROLLERS, control_named.NMPC), _on_command),
+    **dict.fromkeys(control_named.GAIT_CONTROLLERS, _on_a_gait),
 }
 
 

@@ -107,7 +107,7 @@ def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command
         raise FootfallError(f"controller {name} raised {type(error).__name__} at its first tick: {error}") from error
     if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], JointCommand):
         raise InputError(f"controller {name} must return (JointCommand, memory), got {type(answer).__name__}")
-    return np.asarray(answer[0].spread(robot.nj).position)
+    return np.asarray(answer[0].broadcast(robot.nj).position)
 
 
 # -- checks of a start -------------------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ def rolled(
         about, planned, change, K = row
         asked = planned + length * change + K @ error(robot, about, now)
         torque = np.minimum(np.maximum(np.where(np.isfinite(asked), asked, planned), low), high)
-        command = JointCommand(0.0, 0.0, 0.0, damping, torque).spread(robot.nj)
+        command = JointCommand(0.0, 0.0, 0.0, damping, torque).broadcast(robot.nj)
         after = np.concatenate(moved(model, now[: robot.nq], now[robot.nq :], memory, command, np.zeros(6)))
         return after, (after, torque)
 

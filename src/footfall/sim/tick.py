@@ -117,7 +117,7 @@ def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunSt
     robot = model.world.robot
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
     answer, memory = model.acting(state.tick * model.period, robot, sensed, inputs.command, state.memory)
-    command = answer.spread(robot.nj)
+    command = answer.broadcast(robot.nj)
     next_tick = state.tick + 1.0
     after = physics(model, state, _nan_unless_finite(command), inputs.push)
     return replace(after, tick=next_tick, memory=memory), command

@@ -27,9 +27,9 @@ from footfall.contact.model import named as contact_named
 from footfall.control import posture
 from footfall.control.interface import Command, as_controller
 from footfall.control.joint.joint_pd import Hold
-from footfall.control.joint.plan_follower import replanned
-from footfall.control.locomotion.locomotion import LIMITS
-from footfall.control.named import ON_A_GAIT, ON_COMMAND, PLAN
+from footfall.control.joint.plan_follower import take_over_plan
+from footfall.control.locomotion.locomotion import COMMAND_LIMITS
+from footfall.control.named import COMMAND_CONTROLLERS, GAIT_CONTROLLERS, PLAN
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.robot import library
@@ -59,7 +59,7 @@ def fitting_controller(robot: Robot) -> str:
     """The controller that a robot is first shown with: on command where it has the four feet for it."""
     if not robot.floating or not set(pattern.LEGS) <= set(robot.foot_names):
         return "hold"
-    return _FITTING.get(robot.name, ON_COMMAND[-1])
+    return _FITTING.get(robot.name, COMMAND_CONTROLLERS[-1])
 
 
 def with_stand(robot: Robot) -> Robot:
@@ -141,7 +141,7 @@ class SimulationThread:
 
     def set_command(self, **values: Given) -> None:
         """Change parts of the velocity command: ``set_command(forward=0.4)``."""
-        known = {key: clipped(key, value, self.sim) for key, value in values.items() if key in vars(LIMITS)}
+        known = {key: clipped(key, value, self.sim) for key, value in values.items() if key in vars(COMMAND_LIMITS)}
         self.command = replace(self.command, **known)
 
     def choose(self, key: str, name: Given) -> None:
@@ -259,7 +259,11 @@ class SimulationThread:
 
     def _made(self, choice: RunOptions, then: str | None = None, after: Simulation | None = None) -> Simulation:
         """A simulation of a choice; ``then`` is a gait to change to, and when; ``after`` has a plan to take over."""
-        robot, rhythmic, planned = self._robot(choice.robot), choice.controller in ON_A_GAIT, choice.controller == PLAN
+        robot, rhythmic, planned = (
+            self._robot(choice.robot),
+            choice.controller in GAIT_CONTROLLERS,
+            choice.controller == PLAN,
+        )
         options = replace(
             choice,
             gait=None if choice.controller in STILL else choice.gait,
@@ -272,7 +276,7 @@ class SimulationThread:
         if robot.floating:
             sim = plan(robot, options).simulation
             if after is not None:
-                sim = replace(sim, controller=replanned(sim.controller, after.controller, after.time))
+                sim = replace(sim, controller=take_over_plan(sim.controller, after.controller, after.time))
         else:
             kp = 5.0 * robot.mass
             hold = Hold("stand", kp, 0.1 * kp)
@@ -297,8 +301,9 @@ class SimulationThread:
         old, before = self.sim, self.choice
         alike = replace(before, gait=choice.gait) == choice and old.stopped is None
         replans = choice.controller == PLAN and old.stopped is None and replace(before, plan=choice.plan) == choice
-        goes_on = (alike and choice.controller in (*ON_COMMAND, *ON_A_GAIT)) or replans
-        changes = goes_on and choice.controller in ON_A_GAIT  # its own steps go over into those of the other gait
+        goes_on = (alike and choice.controller in (*COMMAND_CONTROLLERS, *GAIT_CONTROLLERS)) or replans
+        # its own steps go over into those of the other gait
+        changes = goes_on and choice.controller in GAIT_CONTROLLERS
         try:
             then = f"{choice.gait}:{old.time:g}" if changes else None
             made = self._made(before if changes else choice, then, old if replans else None)
@@ -382,7 +387,7 @@ def limit(key: str, sim: Simulation | None = None) -> float:
     """The most of one part of a command that a simulation's controller follows; the usual one where it does not say."""
     known = None if sim is None or sim.controller is None else as_controller(sim.controller).command_limits(sim.robot)
     most = (known or {}).get(key)
-    return float(getattr(LIMITS, key)) if most is None else min(float(most), 100.0)
+    return float(getattr(COMMAND_LIMITS, key)) if most is None else min(float(most), 100.0)
 
 
 def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from footfall.control.interface import Command
-from footfall.control.named import FOLLOWING, ON_A_GAIT, PLAN
+from footfall.control.named import COMMAND_FOLLOWERS, GAIT_CONTROLLERS, PLAN
 from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
 from footfall.sim.run_options import page_choices
@@ -321,13 +321,13 @@ class LivePage:
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
         lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]
-        if choice.controller in ON_A_GAIT:
-            others = ", ".join(FOLLOWING)
+        if choice.controller in GAIT_CONTROLLERS:
+            others = ", ".join(COMMAND_FOLLOWERS)
             lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
         elif choice.controller == PLAN:
             lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
-        elif choice.controller not in FOLLOWING:
-            lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(FOLLOWING)}.*")
+        elif choice.controller not in COMMAND_FOLLOWERS:
+            lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(COMMAND_FOLLOWERS)}.*")
         if isinstance(self.commander, Gamepad):
             lines.append("*gamepad*")
         if driver.recording is not None:
@@ -361,5 +361,5 @@ up and down: height.
 **Colours**: left legs blue, right legs orange. Red arrows: forces of the ground on the feet (as long as the robot: its
 weight). Support polygon green while the centre of mass is over it, else amber. Violet: its path.
 
-**Command and posture act** on the controllers {", ".join(FOLLOWING)}; the others follow their gait alone.
+**Command and posture act** on the controllers {", ".join(COMMAND_FOLLOWERS)}; the others follow their gait alone.
 """

@@ -9,7 +9,7 @@ from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.horizon import HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
-from footfall.control.optimal.trajectory import Trajectory, improved, optimise
+from footfall.control.optimal.trajectory import Trajectory, improve, optimise
 from footfall.dynamics.coordinates import integrate
 from footfall.sim.simulation import Simulation
 from footfall_lab.bench import subject
@@ -68,7 +68,7 @@ class Horizon:
 
     def iteration(self) -> Trajectory:
         """One iteration from the state that is off."""
-        return improved(self.problem, self.trajectory, self.start)
+        return improve(self.problem, self.trajectory, self.start)
 
 
 def settled() -> tuple[np.ndarray, np.ndarray]:

@@ -120,7 +120,7 @@ def _audited_task(model: Robot) -> Task:
     (state, targets), gains = subject.standing(model), subject.gains(model)
     simulated = SimulationModel(World(robot=model), None, "linearly_implicit", subject.DT, 1)
     start, push = at_rest(simulated.world, state.q, state.v), np.zeros(6)
-    command = JointCommand(targets, 0.0, *gains, 0.0).spread(len(targets))
+    command = JointCommand(targets, 0.0, *gains, 0.0).broadcast(len(targets))
     function = compiling.compile(physics, simulated, start, command, push, verify=False)
     name = "native implicit, all joint effects, forces and work"
     return _advancing(name, function, start, command, push)

@@ -67,7 +67,7 @@ def stand_joints(robot: Robot) -> Float[ndarray, "nj"]:
 # -- energy ------------------------------------------------------------------------------------------------------------
 def flown(world: World, state: State, push: Float[ndarray, "6"], dt: float, integrator: str) -> State:
     """One step of flight."""
-    return integrate_step(integrator, world, state, JointCommand().spread(world.robot.nj), push, dt)[0]
+    return integrate_step(integrator, world, state, JointCommand().broadcast(world.robot.nj), push, dt)[0]
 
 
 def total_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:

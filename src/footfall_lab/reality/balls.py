@@ -70,7 +70,7 @@ def box(mass: float = MASS) -> Robot:
 
 
 def pushed(world: World, state: State, push: Float[ndarray, "6"], dt: float) -> State:
-    return integrate_step("linearly_implicit", world, state, JointCommand().spread(0), push, dt)[0]
+    return integrate_step("linearly_implicit", world, state, JointCommand().broadcast(0), push, dt)[0]
 
 
 def _rows(

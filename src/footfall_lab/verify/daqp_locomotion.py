@@ -16,16 +16,18 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerInfo, JointCommand, Sensed
 from footfall.control.locomotion import balance
-from footfall.control.locomotion.balance import wanted_wrench
-from footfall.control.locomotion.driven import driven_of
-from footfall.control.locomotion.last_sensed import LastSensed, trusted
-from footfall.control.locomotion.legged_plan import LocomotionPlan, Memory, plan
+from footfall.control.locomotion.balance import desired_wrench
+from footfall.control.locomotion.convex_mpc import MPC_INTERVAL, ConvexMpc
+from footfall.control.locomotion.driven import actuated_joints
+from footfall.control.locomotion.last_sensed import LastSensed, replace_bad_readings
 from footfall.control.locomotion.locomotion import Locomotion
-from footfall.control.locomotion.locomotion_tick import MPC_STEP, shared_weight, towards_gait
-from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.locomotion_tick import shared_weight, towards_gait
+from footfall.control.locomotion.planner import plan_tick
+from footfall.control.locomotion.reflexes.log import new_events
 from footfall.control.locomotion.reflexes.safe_stop import fold
 from footfall.control.locomotion.rolling import wheels_of
-from footfall.control.locomotion.single_body import ConvexMpc, SingleBody, friction_pyramid
+from footfall.control.locomotion.single_body import SingleBody, friction_pyramid
+from footfall.control.locomotion.types import LocomotionPlan, Memory
 from footfall.control.locomotion.whole_body import leg_torques
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError
@@ -47,19 +49,19 @@ class LocomotionByDaqp(Locomotion):
     info = ControllerInfo(traceable=False, follows_command=True, uses_foot_forces=True, long_to_compile=True)
 
     def start(self, robot: Robot) -> Memory:
-        if driven_of(robot) is not None or wheels_of(robot):
+        if actuated_joints(robot) is not None or wheels_of(robot):
             raise InputError("DAQP's programs know neither closed loops nor wheels")
         return super().start(robot)
 
     def _make(self, robot: Robot, gravity: Gravity) -> None:
         super()._make(robot, gravity)
-        self._plan: Callable[..., PyTree] = lambda *arguments: plan(self.walker, *arguments)
+        self._plan: Callable[..., PyTree] = lambda *arguments: plan_tick(self.model, *arguments)
 
     def _compile_tick(self, robot: Robot) -> None:
         assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
-        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.walker)
-        self._plan = self._compile(plan, self.walker, sensed, Command(), memory)
+        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.model)
+        self._plan = self._compile(plan_tick, self.model, sensed, Command(), memory)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
@@ -73,18 +75,22 @@ class LocomotionByDaqp(Locomotion):
 
     def _tick_by_daqp(self, t: float, sensed: Sensed, command: Command, memory: Memory) -> tuple[JointCommand, Memory]:
         assert self._robot is not None
-        sensed, command, missing = trusted(sensed, command, memory.last)
-        found, after = self._plan(sensed, command, towards_gait(self.walker, memory))
-        self._tell_missing(t, missing)
+        sensed, command, missing = replace_bad_readings(sensed, command, memory.last_sensed)
+        found, after = self._plan(sensed, command, towards_gait(self.model, memory))
+        self._log_missing_sensor(t, missing)
         if missing > 0.5:
-            torque = leg_torques(self._robot, found, after.down, shared_weight(self.body, after.down), self.limits)
+            torque = leg_torques(
+                self._robot, found, after.down, shared_weight(self.body, after.down), self.model.torque_limits
+            )
             troubles = np.array([*memory.trouble[:2], missing])
             asked = JointCommand(velocity=np.zeros(len(torque)), kd=self.joint_kd * self._robot.mass, torque=torque)
             return asked, dataclasses.replace(memory, trouble=troubles)
-        self.log += begun(t, memory.reflex, after.reflex, self._told)
-        after = dataclasses.replace(after, last=LastSensed(sensed.q, sensed.v, sensed.forces), trouble=np.zeros(3))
+        self.log += new_events(t, memory.reflex, after.reflex, self._last_acting)
+        after = dataclasses.replace(
+            after, last_sensed=LastSensed(sensed.q, sensed.v, sensed.forces), trouble=np.zeros(3)
+        )
         if after.reflex.folded > 0.5:
-            return fold(self.crouch, sensed.q[7:], self.limits, self.body.weight), after
+            return fold(self.model.crouch, sensed.q[7:], self.model.torque_limits, self.body.weight), after
         forces = self._forces(t, sensed, command, found, memory, after)
         after = dataclasses.replace(after, forces=forces)
         torque = self._torque(t, sensed, found, after)
@@ -96,48 +102,50 @@ class LocomotionByDaqp(Locomotion):
         """Stage one: at its own rate, and whenever a foot has come or gone."""
         if self.stage == "balance":
             forces, status = solve_balance(self.body, sensed, found, after.down, float(found.friction))
-            self._tell(t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared")
+            self._log_failure(
+                t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared"
+            )
             return shared_weight(self.body, after.down) if forces is None else forces
         every = max(1, round(self.rate / self.mpc_rate))
         if int(before.tick) % every and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
-        self._tell(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
+        self._log_failure(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
         return shared_weight(self.body, after.down) if forces is None else forces
 
     def _mpc(
         self, sensed: Sensed, command: Command, found: LocomotionPlan, after: Memory
     ) -> tuple[Float[ndarray, "4 3"] | None, str]:
         mpc = ConvexMpc(body=self.body, friction=float(found.friction))
-        walking = after.walking > 0.5
-        dt = MPC_STEP
+        walking = after.is_walking > 0.5
+        dt = MPC_INTERVAL
         R, yaw = to_rotation(sensed.q[3:7]), float(found.euler[2])
         com = sensed.q[:3] + R @ self.body.com
         x = np.concatenate([found.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
         times = dt * np.arange(1, mpc.steps + 1)
         turn = float(after.velocity[2])
-        place = np.array([after.wanted[0], after.wanted[1]]) + np.outer(times, found.travel[:2])
+        place = np.array([after.pose_des[0], after.pose_des[1]]) + np.outer(times, found.v_des_ground[:2])
         offset = about_z(yaw) @ self.body.com
         reference = np.zeros((mpc.steps, 12))
-        reference[:, :2] = found.level
-        reference[:, 2] = yaw + np.remainder(after.wanted[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
+        reference[:, :2] = found.roll_pitch_des
+        reference[:, 2] = yaw + np.remainder(after.pose_des[2] - yaw + np.pi, 2 * np.pi) - np.pi + turn * times
         reference[:, 3:5] = place + offset[:2]
-        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.lift + offset[2]
-        reference[:, 8], reference[:, 9:12] = turn, found.travel
+        reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.height_des + offset[2]
+        reference[:, 8], reference[:, 9:12] = turn, found.v_des_ground
         share, ahead = np.ones((mpc.steps, 4)), np.zeros((mpc.steps, 4))
         if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
             fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
-            duty, period = found.beat
+            duty, period = found.timing
             phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
             share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
             own = np.remainder(after.phase - after.delays, 1.0)  # and a foot that comes again comes further on
             ahead = period * np.maximum(0.0, np.floor(own + (times - 0.5 * dt)[:, None] / period) - (own >= duty))
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
-        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.walker.robot.feet[:4]])
+        stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.model.robot.feet[:4]])
         # arms from where the body will be, not from where it is wanted: centimetres make newton metres
-        feet = stand - (com + np.outer(times - 0.5 * dt, found.travel))[:, None]
-        feet += ahead[:, :, None] * (found.travel + np.cross([0.0, 0.0, turn], stand - com))
+        feet = stand - (com + np.outer(times - 0.5 * dt, found.v_des_ground))[:, None]
+        feet += ahead[:, :, None] * (found.v_des_ground + np.cross([0.0, 0.0, turn], stand - com))
         forces, solution = solve_mpc(mpc, x, reference, share, feet, found.normal, dt)
         return forces, solution.status
 
@@ -145,20 +153,20 @@ class LocomotionByDaqp(Locomotion):
         """Stage two."""
         if self.stage != "whole_body":
             return self._transposed(sensed, found, after)
-        program, nv = found.program, len(found.bias)
+        program, nv = found.qp, len(found.bias)
         f = program.f + program.F @ after.forces.ravel()
         solution = solve_bounded(program.H, f, program.A, program.low, program.high)
         if solution.x is None:
             wrong = f"whole-body program: {solution.status}; the feet that are down hold the weight"
-            self._tell(t, "whole_body", wrong)
+            self._log_failure(t, "whole_body", wrong)
             return self._transposed(sensed, found, after)
-        self._tell(t, "whole_body", "")
+        self._log_failure(t, "whole_body", "")
         torque = program.A[6:nv] @ solution.x + found.bias[6:]
-        return np.clip(torque, -self.limits, self.limits)
+        return np.clip(torque, -self.model.torque_limits, self.model.torque_limits)
 
     def _transposed(self, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Float[ndarray, "nj"]:
         assert self._robot is not None
-        return leg_torques(self._robot, found, after.down, after.forces, self.limits)
+        return leg_torques(self._robot, found, after.down, after.forces, self.model.torque_limits)
 
 
 def solve_balance(
@@ -171,11 +179,11 @@ def solve_balance(
     if not columns:
         return forces, "flight"
     R = to_rotation(sensed.q[3:7])
-    wrench = wanted_wrench(body, R, sensed.v[:3], found.acceleration)
+    wrench = desired_wrench(body, R, sensed.v[:3], found.acceleration)
     com = sensed.q[:3] + R @ body.com
     A = np.concatenate([np.concatenate([skew(found.feet[k] - com), np.eye(3)]) for k in columns], axis=1)
-    W = balance.WEIGHTS
-    H = A.T @ (W[:, None] * A) + balance.LEAST * np.eye(A.shape[1])
+    W = balance.WRENCH_WEIGHTS
+    H = A.T @ (W[:, None] * A) + balance.FORCE_WEIGHT * np.eye(A.shape[1])
     weight = body.weight
     cone = np.kron(np.eye(len(columns)), friction_pyramid(friction, found.normal))
     upper = np.tile([np.inf, np.inf, np.inf, np.inf, 3.0 * weight], len(columns))

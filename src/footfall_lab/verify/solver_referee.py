@@ -23,9 +23,11 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.contact.steps import Steps
 from footfall.control.interface import Command, JointCommand, Sensed
-from footfall.control.locomotion.legged_plan import Memory, plan
-from footfall.control.locomotion.locomotion_tick import Walking, look_ahead, solve_ahead, towards_gait
-from footfall.control.locomotion.whole_body import Program, leg_torques, whole_body_torques
+from footfall.control.locomotion.convex_mpc import mpc_input, solve_mpc
+from footfall.control.locomotion.locomotion_tick import towards_gait
+from footfall.control.locomotion.planner import plan_tick
+from footfall.control.locomotion.types import LocomotionModel, Memory
+from footfall.control.locomotion.whole_body import WholeBodyQP, leg_torques, whole_body_torques
 from footfall.control.posture import standing_state
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -81,20 +83,24 @@ class SolverOutcome:
 
 
 def solver_outcome(
-    walking: Walking, sensed: Sensed, command: Command, memory: Memory, forces: Float[ndarray, "4 3"], spoil: Scalar
+    model: LocomotionModel,
+    sensed: Sensed,
+    command: Command,
+    memory: Memory,
+    forces: Float[ndarray, "4 3"],
+    spoil: Scalar,
 ) -> SolverOutcome:
     """The whole-body program for given forces of stage one, and the MPC of the same moment.
 
     spoil: 0, or 1 + the place in ``SPOILT`` of what is done to the whole-body program.
     """
-    walker = walking.walker
-    found, after = plan(walker, sensed, command, towards_gait(walker, memory))
-    found = replace(found, program=spoilt(found.program, spoil))
-    limits, robot = walking.limits, walker.robot
-    torque, body = whole_body_torques(robot, walker.body.weight, found, after.down, forces, limits, clip=False)
+    found, after = plan_tick(model, sensed, command, towards_gait(model, memory))
+    found = replace(found, qp=spoilt(found.qp, spoil))
+    limits, robot = model.torque_limits, model.robot
+    torque, body = whole_body_torques(robot, model.body.weight, found, after.down, forces, limits, clip=False)
     safe = leg_torques(robot, found, after.down, forces, limits)
     asked = np.where(body.converged > 0.5, np.clip(torque, -limits, limits), safe)
-    ahead, mpc = solve_ahead(walking, look_ahead(walking, sensed, found, after))
+    ahead, mpc = solve_mpc(model, mpc_input(model, sensed, found, after))
     return SolverOutcome(
         torque=torque,
         asked=asked,
@@ -108,7 +114,7 @@ def solver_outcome(
     )
 
 
-def spoilt(program: Program, how: Scalar) -> Program:
+def spoilt(program: WholeBodyQP, how: Scalar) -> WholeBodyQP:
     """A program that no walk has; ``how`` is 0 or 1 + a place in ``SPOILT``. The dynamics of the joints stay."""
     n = len(program.H)
     at = {name: np.abs(how - (k + 1.0)) < 0.5 for k, name in enumerate(SPOILT)}
@@ -166,7 +172,7 @@ class Watched(LocomotionByDaqp):
         self.tally = tally
         memory, (q, v) = self.start(robot), standing_state(robot)
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
-        self.judge = compiling.compile(solver_outcome, self.walking, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
+        self.judge = compiling.compile(solver_outcome, self.model, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
@@ -174,21 +180,21 @@ class Watched(LocomotionByDaqp):
         asked, after = super().__call__(t, robot, sensed, command, memory)
         if after.reflex.folded > 0.5:  # nothing is solved any more
             return asked, after
-        seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._wrong & {"whole_body"}
+        seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._failures & {"whole_body"}
         given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
         got = self.judge(*given, 0.0)
         inside = bool(got.solved > 0.5)
         tally.turns.append(float(got.turns))
         tally.active += int(got.turns > _ACTIVE)
-        tally.unsolved += int(by_daqp and not inside) + int("mpc" not in self._wrong and got.mpc_solved < 0.5)
+        tally.unsolved += int(by_daqp and not inside) + int("mpc" not in self._failures and got.mpc_solved < 0.5)
         tally.only_inside += int(inside and not by_daqp)
         tally.neither += int(not inside and not by_daqp)
         if inside:
-            tally.beyond += int(not (np.abs(got.torque) <= self.limits * (1.0 + 1e-6)).all())
+            tally.beyond += int(not (np.abs(got.torque) <= self.model.torque_limits * (1.0 + 1e-6)).all())
             tally.residual.append(float(got.residual))
             if by_daqp:
-                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.limits)))
-        if got.mpc_solved > 0.5 and "mpc" not in self._wrong and not np.array_equal(memory.forces, after.forces):
+                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.model.torque_limits)))
+        if got.mpc_solved > 0.5 and "mpc" not in self._failures and not np.array_equal(memory.forces, after.forces):
             tally.force.append(float(np.max(np.abs(got.forces - after.forces)) / self.body.weight))
             tally.residual.append(float(got.mpc_residual))
         if len(tally.turns) % _SPOIL_EVERY == 0:
@@ -201,7 +207,7 @@ class Watched(LocomotionByDaqp):
         tally.spoilt += 1
         tally.spoilt_solved += int(got.solved > 0.5)
         tally.believed += int(got.solved > 0.5 and how <= HOPELESS)
-        tally.harmed += int(not (np.abs(got.asked) <= self.limits).all())
+        tally.harmed += int(not (np.abs(got.asked) <= self.model.torque_limits).all())
 
 
 def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:

@@ -220,9 +220,9 @@ def test_dry_friction_has_one_law_in_simulation_regressor_and_inverse(rate: floa
         assert -0.2 * Y[8, 130 + 2] == alone
         slides = np.zeros(12) if abs(rate) < width else np.sign(v[6:])
         modes = {"saturated": np.zeros(12), "piece": np.zeros(12), "slides": slides}
-        implicit = joint_forces(CHEETAH, model, q[7:], v[6:], ff.JointCommand().spread(12), 1e-3, modes)
+        implicit = joint_forces(CHEETAH, model, q[7:], v[6:], ff.JointCommand().broadcast(12), 1e-3, modes)
         assert implicit.passive[2] == pytest.approx(alone, rel=1e-12)
-        explicit = joint_forces(CHEETAH, model, q[7:], v[6:], ff.JointCommand().spread(12), 0.0)
+        explicit = joint_forces(CHEETAH, model, q[7:], v[6:], ff.JointCommand().broadcast(12), 0.0)
         assert explicit.passive[2] == pytest.approx(-0.2 * np.clip(rate / max(width, 0.05), -1.0, 1.0), rel=1e-12)
 
 
@@ -269,9 +269,8 @@ def test_imu_encoders_and_foot_forces_give_the_recorded_torques(p_BI: tuple[floa
         unknown_speed = np.concatenate([v[:3], [9.0, -9.0, 9.0], v[6:]])
         measured = (q, unknown_speed, a[6:], specific, R_BI.T @ alpha, rows.force[k], p, R_BI)
         sensed = joint_torques_from_sensors(robot, *measured)
-        ends = np.concatenate(
-            [np.zeros(6), rows.rates[k]]
-        )  # implicit steps lose what belongs to the rate they end with
+        # implicit steps lose what belongs to the rate they end with
+        ends = np.concatenate([np.zeros(6), rows.rates[k]])
         late = joint_losses(robot, v) - joint_losses(robot, ends)
         np.testing.assert_allclose(sensed.motor + late, rows.torque[k], atol=1e-7)
         np.testing.assert_allclose(sensed.unexplained, 0.0, atol=1e-6)

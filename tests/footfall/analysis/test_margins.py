@@ -43,7 +43,7 @@ def test_a_late_controller_sees_the_past_and_closes_its_loop_on_it(cheetah):
         moved = q.copy()
         moved[7] += 0.1 * k
         asked, memory = late(k * 1e-3, cheetah, ff.Sensed(q=moved, v=v, forces=np.zeros((4, 3))), ff.Command(), memory)
-        torques.append(asked.spread(cheetah.nj).torque[0])
+        torques.append(asked.broadcast(cheetah.nj).torque[0])
     np.testing.assert_allclose(torques, [0, 0, 0, 0, -4.0, -8.0], atol=1e-12)
 
 

@@ -50,7 +50,7 @@ def random_drops(robot: Robot, contact: Any, count: int, steps: int, dt: float, 
     The energy that semi-implicit Euler keeps in free flight is T + V - dt m g v_z / 2, so that is what is watched.
     """
     world = World(robot=robot, ground=ff.contact.Plane(friction), contact=contact, joints=JointModel.ideal())
-    command = JointCommand().spread(robot.nj)
+    command = JointCommand().broadcast(robot.nj)
 
     def energy(state: State) -> float:
         rising = (to_rotation(state.q[3:7]) @ state.v[3:6])[2]

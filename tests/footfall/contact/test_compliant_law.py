@@ -97,7 +97,7 @@ def test_a_loaded_foot_that_comes_out_of_its_dent_keeps_its_friction():
     q, v = robot.state(height=0.02 - DEEP)
     v[3], v[5] = 0.5, 5e-3
     assert force(EXPLICIT, DEEP, v[3:6])[2] == 0.0
-    after, acted, _ = step(world, State(q, v), JointCommand().spread(0), np.array([0, 0, 0, 0, 0, -load]), dt)
+    after, acted, _ = step(world, State(q, v), JointCommand().broadcast(0), np.array([0, 0, 0, 0, 0, -load]), dt)
     f = acted.forces[0]
     assert f[2] > load
     assert -f[0] == pytest.approx(mu * f[2], rel=1e-9)
@@ -167,7 +167,7 @@ def test_feet_under_a_users_own_law_press_as_it_says_or_would_pull():
 
     def both(q, v):
         """(normal forces of the feet, what the law says for the velocity at the end of the step)."""
-        a, acted = accelerate(world, State(q, v), JointCommand().spread(0), np.zeros(6), dt)
+        a, acted = accelerate(world, State(q, v), JointCommand().broadcast(0), np.zeros(6), dt)
         X = joint_transforms(robot, q)
         points = contact_points(robot, X, poses_in_base(robot, X), world.spheres, world.ground)
         ends = [(-point.distance, point.R_BC.T @ (point.J @ (v + dt * a))) for point in points]
@@ -218,7 +218,7 @@ def test_step_with_free_parameters_is_the_step_of_the_changed_world():
     q, v = robot.state("stand")
     q[2] -= 1e-4
     v[:6] = 0.1, 0.2, 0.3, 0.4, -0.5, -0.1
-    command = JointCommand(q[7:] + 0.05, kp=40.0, kd=1.0).spread(12)
+    command = JointCommand(q[7:] + 0.05, kp=40.0, kd=1.0).broadcast(12)
     arguments = (State(q, v), command, np.zeros(6), 1e-3)
     stepping = ff.compile(step, world, *arguments, free=list(FREE))
     for changes in (FREE, {**FREE, "trunk.mass": 3.3}):
@@ -248,7 +248,7 @@ def test_any_number_of_contact_and_ground_may_be_free(path):
         "ground.normal": np.array([-np.sin(1e-4), 0.0, np.cos(1e-4)]),
     }[path]
     state = State(np.array([0.0, 0.0, 0.02 - 1e-4, 1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 0.3, 0.1, 0.0]))
-    arguments = (state, JointCommand().spread(0), np.zeros(6), 1e-4)
+    arguments = (state, JointCommand().broadcast(0), np.zeros(6), 1e-4)
     got, _, _ = ff.compile(step, world, *arguments, free=[path])(*arguments, {path: value})
     expected, _, _ = step(world.with_parameters({path: value}), *arguments)
     np.testing.assert_allclose(got.v, expected.v, atol=1e-9)

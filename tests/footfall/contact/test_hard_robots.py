@@ -104,7 +104,7 @@ def test_robot_in_the_air_moves_as_if_there_were_no_ground(contact):
     q, v = CHEETAH.state("stand")
     q[2] += 1.0
     v = np.random.default_rng(4).normal(size=CHEETAH.nv)
-    command = JointCommand(q[7:] + 0.3, kp=20.0, kd=0.5).spread(12)
+    command = JointCommand(q[7:] + 0.3, kp=20.0, kd=0.5).broadcast(12)
     ends = []
     for model in (contact, ff.contact.Compliant()):
         world = World(robot=CHEETAH, contact=model)
@@ -122,7 +122,7 @@ def test_energy_audit_closes_with_first_order(contact):
     q, v = CHEETAH.state("stand")
     q[2] += 0.01
     v[:6] = 0.1, -0.2, 0.3, 0.2, 0.1, 0.0
-    command = JointCommand(q[7:] + 0.05, kp=36.0, kd=0.9).spread(12)
+    command = JointCommand(q[7:] + 0.05, kp=36.0, kd=0.9).broadcast(12)
     push = np.array([0.1, 0.2, 0.3, 0.5, 0.4, 0.0]) * CHEETAH.mass
     memory = contact.start(world.spheres)
 

@@ -37,7 +37,7 @@ def test_forces_are_those_of_the_constrained_dynamics():
     tau = (bias_terms(CHEETAH, state.q, state.v) - carried)[6:] + 0.1 * np.random.default_rng(0).normal(size=12)
     all_stand = {"mode": np.ones(4), "excess": np.zeros(()), "misses": np.zeros(())}
     _, acted, _ = step(
-        world, State(state.q, state.v, all_stand), JointCommand(torque=tau).spread(12), np.zeros(6), 1e-6
+        world, State(state.q, state.v, all_stand), JointCommand(torque=tau).broadcast(12), np.zeros(6), 1e-6
     )
     _, forces = constrained_dynamics(
         CHEETAH, state.q, state.v, tau, np.ones(4), frame="contact", R_WC=world.ground.axes
@@ -54,7 +54,7 @@ def test_touchdown_is_the_impact_map():
     state = grounded(-1e-9)
     v = np.zeros(CHEETAH.nv)
     v[3:6] = 0.1, 0.05, -0.5
-    after, acted, work = step(world, State(state.q, v, state.memory), JointCommand().spread(12), np.zeros(6), 1e-7)
+    after, acted, work = step(world, State(state.q, v, state.memory), JointCommand().broadcast(12), np.zeros(6), 1e-7)
     expected, impulses = impact_map(CHEETAH, state.q, v, np.ones(4), frame="contact", R_WC=world.ground.axes)
     assert (after.memory["mode"] == 1).all()
     np.testing.assert_allclose(after.v, expected, atol=1e-6)
@@ -65,13 +65,13 @@ def test_touchdown_is_the_impact_map():
 def test_foot_that_the_robot_lifts_is_released_and_not_pulled():
     world = World(robot=CHEETAH, contact=ff.contact.Stance())
     q = grounded().q
-    command = JointCommand(q[7:], kp=40.0, kd=1.0).spread(12)
+    command = JointCommand(q[7:], kp=40.0, kd=1.0).broadcast(12)
     state = many_steps(world)(grounded(), command, dt=1e-3, count=500)
     np.testing.assert_allclose(state.memory["mode"], 1.0)
     lifted = q[7:].copy()
     lifted[1] -= 0.3  # the left front leg, bent
     lifted[2] += 0.6
-    lift = JointCommand(lifted, kp=40.0, kd=1.0).spread(12)
+    lift = JointCommand(lifted, kp=40.0, kd=1.0).broadcast(12)
     seen = []
     for _ in range(60):
         state, acted, _ = step(world, state, lift, np.zeros(6), 1e-3)
@@ -101,7 +101,7 @@ def pushed(feet: int, height: float, share: float, degrees: float) -> tuple[Stat
     way = np.radians(degrees)
     push = share * mu * body.mass * G * np.array([0.0, 0.0, 0.0, np.cos(way), np.sin(way), 0.0])
     state = State(np.array([0, 0, height, 1.0, 0, 0, 0]), np.zeros(6), world.contact.start(world.spheres))
-    calm = JointCommand().spread(0)
+    calm = JointCommand().broadcast(0)
     once = ff.compile(lambda state: step(world, state, calm, push, 1e-3)[:2], None, state, verify=False)
     for _ in range(8):
         state, acted = once(state)
@@ -134,7 +134,7 @@ def test_block_stands_on_an_incline_of_any_steepness(feet):
         first = placed(world, 0.02)
         last = many_steps(world)(first, dt=1e-3, count=1000)
         assert np.linalg.norm(last.q[:3] - first.q[:3]) < 1e-6
-        _, acted, _ = step(world, last, JointCommand().spread(0), np.zeros(6), 1e-3)
+        _, acted, _ = step(world, last, JointCommand().broadcast(0), np.zeros(6), 1e-3)
         np.testing.assert_allclose(acted.forces.sum(axis=0), [0.0, 0.0, 2.0 * G], atol=2e-5)
 
 

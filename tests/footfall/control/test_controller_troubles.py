@@ -17,9 +17,9 @@ from footfall.control.joint.foot_impedance import FootImpedance
 from footfall.control.joint.joint_level import ComputedTorque
 from footfall.control.joint.joint_pd import JointPD
 from footfall.control.locomotion import locomotion_tick
-from footfall.control.locomotion.legged_plan import plan
-from footfall.control.locomotion.whole_body import Gains, Program
-from footfall.control.named import NAMES, ON_A_GAIT, ON_COMMAND, on_command, schedule
+from footfall.control.locomotion.planner import plan_tick
+from footfall.control.locomotion.whole_body import LocomotionGains, WholeBodyQP
+from footfall.control.named import COMMAND_CONTROLLERS, GAIT_CONTROLLERS, NAMES, on_command, schedule
 from footfall.errors import InputError
 from footfall.sensing.emergency_stop import EmergencyStop
 from footfall.sim.runfile import options_of
@@ -93,7 +93,7 @@ def test_programs_without_a_solution_are_events_when_they_begin(monkeypatch):
 def gives_nan(answer, t, robot):
     """Torques that are no numbers from 0.02 s on."""
     asked, after = answer
-    torque = asked.spread(robot.nj).torque + np.where(t > 0.0195, np.nan, 0.0)
+    torque = asked.broadcast(robot.nj).torque + np.where(t > 0.0195, np.nan, 0.0)
     return dataclasses.replace(asked, torque=torque), after
 
 
@@ -115,7 +115,9 @@ def failing(controller, how):
     return bad
 
 
-_COMPILED = [pytest.param(n, None, marks=() if n == "impedance" else pytest.mark.slow) for n in ("hold", *ON_A_GAIT)]
+_COMPILED = [
+    pytest.param(n, None, marks=() if n == "impedance" else pytest.mark.slow) for n in ("hold", *GAIT_CONTROLLERS)
+]
 
 
 @pytest.mark.parametrize(
@@ -161,11 +163,11 @@ def test_sensors_and_switches_before_a_controller_do_not_hide_its_name():
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_numbers_that_are_not_finite_are_refused_by_every_setting(value):
     gait = ff.gait.trot()
-    for f in dataclasses.fields(Gains):
+    for f in dataclasses.fields(LocomotionGains):
         usual = np.array(f.default, dtype=float)
         bad = value if usual.shape == () else (value, *usual[1:])
         with pytest.raises(InputError, match=f.name):
-            Gains(**{f.name: bad})
+            LocomotionGains(**{f.name: bad})
     for key in ("rate", "mpc_rate", "friction", "clearance", "hip_height", "joint_kd"):
         with pytest.raises(InputError):
             ff.control.Locomotion(**{key: value})
@@ -215,7 +217,7 @@ def test_what_is_sensed_must_be_finite_or_the_torque_is_not(name):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("name", ON_COMMAND)
+@pytest.mark.parametrize("name", COMMAND_CONTROLLERS)
 def test_locomotion_that_senses_no_numbers_holds_the_weight_waits_and_says_which_sensor(name, solver):
     """The next good tick is as if nothing had been, whatever the sensor said; 1e9 is no joint's angle either."""
     controller = SOLVERS[solver](gait=schedule("trot"), stage=name)
@@ -230,7 +232,7 @@ def test_locomotion_that_senses_no_numbers_holds_the_weight_waits_and_says_which
             bad = {k: array.copy() for k, array in good.items()}
             bad[key].flat[place] = value
             asked, blind = controller(0.001, ROBOT, ff.Sensed(**bad), command, walking)
-            asked = asked.spread(ROBOT.nj)
+            asked = asked.broadcast(ROBOT.nj)
             np.testing.assert_allclose(asked.torque, standing.torque, atol=0.25 * np.abs(standing.torque).max())
             assert all(np.isfinite(getattr(asked, f.name)).all() for f in dataclasses.fields(asked))
             assert controller.log[-1] == (
@@ -238,7 +240,7 @@ def test_locomotion_that_senses_no_numbers_holds_the_weight_waits_and_says_which
                 f"{_name(key, place)} is not finite; the feet that are down hold the weight",
             )
             again, _ = controller(0.001, ROBOT, ff.Sensed(**good), command, blind)
-            np.testing.assert_array_equal(again.spread(ROBOT.nj).torque, wanted.spread(ROBOT.nj).torque)
+            np.testing.assert_array_equal(again.broadcast(ROBOT.nj).torque, wanted.broadcast(ROBOT.nj).torque)
     assert len(controller.log) == (len(NOT_FINITE) + 1) * len(WALKED_BY)
 
 
@@ -260,7 +262,7 @@ def _fails(controller, sensed):
             asked, _ = controller(0.0, ROBOT, sensed, ff.Command(), controller.start(ROBOT))
     except (InputError, FloatingPointError):
         return True
-    asked = asked.spread(ROBOT.nj)
+    asked = asked.broadcast(ROBOT.nj)
     return not all(np.isfinite(getattr(asked, f.name)).all() for f in dataclasses.fields(asked))
 
 
@@ -280,7 +282,7 @@ def test_a_state_that_is_not_finite_stops_the_run_within_one_tick(name):
 
 
 # -- degenerate whole-body programs ------------------------------------------------------------------------------------
-def _spoil(program: Program, how: str) -> Program:
+def _spoil(program: WholeBodyQP, how: str) -> WholeBodyQP:
     H, A = program.H.copy(), program.A.copy()
     low, high = program.low.copy(), program.high.copy()
     if how == "nan Hessian":
@@ -338,15 +340,15 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how, solver, monkeypatch):
     usual, after = controller(0.0, ROBOT, sensed, ff.Command(), memory)
 
     def spoilt(*arguments):
-        found, memory = plan(*arguments)
-        return dataclasses.replace(found, program=_spoil(found.program, how)), memory
+        found, memory = plan_tick(*arguments)
+        return dataclasses.replace(found, qp=_spoil(found.qp, how)), memory
 
-    monkeypatch.setattr(locomotion_tick, "plan", spoilt)
-    monkeypatch.setattr(controller, "_plan", lambda *arguments: spoilt(controller.walker, *arguments), raising=False)
+    monkeypatch.setattr(locomotion_tick, "plan_tick", spoilt)
+    monkeypatch.setattr(controller, "_plan", lambda *arguments: spoilt(controller.model, *arguments), raising=False)
     with within(5.0):  # no hang
         asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
     assert np.isfinite(asked.torque).all()
-    assert (np.abs(asked.torque) <= controller.limits + 1e-9).all()
+    assert (np.abs(asked.torque) <= controller.model.torque_limits + 1e-9).all()
     if any("whole-body program" in words for _, words in controller.log):
         # the fallback carries the weight like the usual torque does
         np.testing.assert_allclose(asked.torque, usual.torque, atol=0.25 * np.abs(usual.torque).max())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.locomotion.driven import driven_of, reduced
+from footfall.control.locomotion.driven import actuated_joints, reduced
 from footfall.dynamics.closed_loops import closed_dynamics
 from footfall.dynamics.forward_dynamics import bias_terms
 from footfall.errors import InputError
@@ -16,7 +16,7 @@ def moving(robot: ff.Robot, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A state with its loops closed and staying so."""
     random = np.random.default_rng(seed)
     joints = np.array(robot.poses["stand"].joints)
-    motors = list(driven_of(robot).joints)
+    motors = list(actuated_joints(robot).joints)
     joints[motors] += 0.2 * random.standard_normal(len(motors))
     q = robot.state(ff.kinematics.closed_joints(robot, joints, motors))[0]
     v, G = random.standard_normal(robot.nv), loop_rows(robot, q).G
@@ -26,7 +26,7 @@ def moving(robot: ff.Robot, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_motors_see_the_dynamics_of_the_closed_loops():
     robot = ff.load("fivebar")
     q, v = moving(robot, 3)
-    driven, random = driven_of(robot), np.random.default_rng(4)
+    driven, random = actuated_joints(robot), np.random.default_rng(4)
     motor = random.standard_normal(len(driven.joints))
     a, _ = closed_dynamics(robot, q, v, driven.all_joints(motor, robot.nj))
     J, rate = ff.kinematics.feet_jacobian(robot, q)[:, 3:], ff.kinematics.feet_bias_acceleration(robot, q, v)[:, 3:]
@@ -38,24 +38,24 @@ def test_motors_see_the_dynamics_of_the_closed_loops():
 
 def test_every_motor_of_a_five_bar_leg_moves_its_own_foot():
     robot = ff.load("fivebar")
-    driven = driven_of(robot)
-    assert [ff.control.posture.own_joints(driven.alike, k) for k in range(4)] == [
+    driven = actuated_joints(robot)
+    assert [ff.control.posture.own_joints(driven.serial_robot, k) for k in range(4)] == [
         [0, 1, 2],
         [3, 4, 5],
         [6, 7, 8],
         [9, 10, 11],
     ]
-    assert driven.alike.mass == pytest.approx(robot.mass)
+    assert driven.serial_robot.mass == pytest.approx(robot.mass)
 
 
 def test_loops_that_leave_more_motions_than_motors_are_refused():
     robot = ff.load("fivebar")
     fewer = robot.replace(actuators=[a for a in robot.actuators if a.joint != "LF_crank"])
     with pytest.raises(InputError, match="as many motions as it has motors"):
-        driven_of(fewer)
+        actuated_joints(fewer)
     more = robot.replace(actuators=[*robot.actuators, Actuator(joint="LF_knee", torque_limit=10.0)])
     with pytest.raises(InputError, match="as many motions as it has motors"):
-        driven_of(more)
+        actuated_joints(more)
 
 
 @pytest.mark.slow
@@ -66,5 +66,5 @@ def test_a_robot_with_five_bar_legs_trots_by_the_whole_body_program():
     assert ahead.v[-3000:, 3].mean() == pytest.approx(0.4, rel=0.02)
     assert around.v[-2000:, 2].mean() == pytest.approx(0.4, rel=0.05)
     assert np.abs(ff.kinematics.loop_error(sim.robot, sim.q)).max() < 1e-9
-    passive = [j for j in range(sim.robot.nj) if j not in driven_of(sim.robot).joints]
+    passive = [j for j in range(sim.robot.nj) if j not in actuated_joints(sim.robot).joints]
     assert not around["torque"][:, passive].any()

@@ -5,7 +5,7 @@ import pytest
 from third_party_models import walker
 
 import footfall as ff
-from footfall.control.locomotion.legged_plan import plan
+from footfall.control.locomotion.planner import plan_tick
 from footfall.control.named import on_command, schedule
 from footfall.control.posture import free_motions
 from footfall.kinematics.jacobian import feet_jacobian
@@ -50,7 +50,7 @@ def test_gaits_are_switched_from_trot_to_walk_to_bound_while_moving():
         simulation.controller.switch(schedule(gait))
         keeps(simulation, 0.35, 2.5, 1.2)
         np.testing.assert_allclose(simulation.state.memory.delays, schedule(gait).delays)
-        np.testing.assert_allclose(simulation.state.memory.beat, [schedule(gait).duty, schedule(gait).period])
+        np.testing.assert_allclose(simulation.state.memory.timing, [schedule(gait).duty, schedule(gait).period])
 
 
 def test_a_bound_starts_stops_and_starts_again():
@@ -163,8 +163,8 @@ def test_the_whole_body_program_does_what_stage_one_asks_when_it_can():
     memory = controller.start(robot)
     q, v = ff.control.standing_state(robot)
     forces = np.tile([0.0, 0.0, robot.mass * 9.81 / 4], (4, 1))
-    found, after = plan(controller.walker, ff.Sensed(q=q, v=v, forces=forces), ff.Command(), memory)
+    found, after = plan_tick(controller.model, ff.Sensed(q=q, v=v, forces=forces), ff.Command(), memory)
     asked, _ = controller._mpc(ff.Sensed(q=q, v=v, forces=forces), ff.Command(), found, after)
-    program = found.program
+    program = found.qp
     solution = solve_bounded(program.H, program.f + program.F @ asked.ravel(), program.A, program.low, program.high)
     np.testing.assert_allclose(solution.x[robot.nv :].reshape(4, 3), asked, atol=2.0)

@@ -9,7 +9,7 @@ from third_party_models import walker
 import footfall as ff
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.reflexes.responses import GEARS
-from footfall.control.named import FLYING, nmpc, on_command, schedule
+from footfall.control.named import GAITS_WITH_FLIGHT, nmpc, on_command, schedule
 from footfall.control.posture import with_stand
 from footfall.errors import InputError
 from footfall.sim.run_options import RunOptions
@@ -78,7 +78,7 @@ def test_hind_feet_land_in_the_order_of_the_fore_feet_in_a_transverse_gallop_onl
     assert leads == {"rotary_gallop": -1.0, "transverse_gallop": 1.0}
 
 
-@pytest.mark.parametrize("gait", FLYING)
+@pytest.mark.parametrize("gait", GAITS_WITH_FLIGHT)
 @pytest.mark.parametrize("controller", ["pd", "gravity", "computed_torque", "impedance", "balance"])
 def test_a_controller_that_does_not_plan_ahead_refuses_gaits_that_fly(controller, gait):
     with pytest.raises(InputError, match=f"controller '{controller}' does not plan ahead and cannot .*whole_body can"):

@@ -104,7 +104,7 @@ def test_torques_that_carry_the_weight_are_in_proportion_to_gravity(wrapper):
     for g in (9.81, 1.62):
         forces = np.tile([0.0, 0.0, 0.25 * CHEETAH.mass * g], (4, 1))
         sensed = ff.Sensed(q=q, v=v, forces=forces, gravity=(0.0, 0.0, -g))
-        torques[g] = controller(0.0, CHEETAH, sensed, ff.Command(), controller.start(CHEETAH))[0].spread(12).torque
+        torques[g] = controller(0.0, CHEETAH, sensed, ff.Command(), controller.start(CHEETAH))[0].broadcast(12).torque
     assert np.abs(torques[9.81]).max() > 1.0
     np.testing.assert_allclose(torques[1.62], torques[9.81] * 1.62 / 9.81, rtol=1e-9, atol=1e-12)
 

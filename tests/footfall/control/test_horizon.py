@@ -36,15 +36,15 @@ def steps(q, v, forward, going=True):
     cycle = 0.13 - np.array([0.0, 0.5, 0.5, 0.0])
     return GaitState(
         x=np.concatenate([q, v]),
-        wanted=np.zeros(3),
+        pose_des=np.zeros(3),
         velocity=np.array([forward, 0.0, 0.0]),
-        mean=np.array([forward, 0.0]),
+        v_mean=np.array([forward, 0.0]),
         cycle=cycle,
-        going=going,
+        is_walking=going,
         feet=feet,
         lift_off=feet,
         plane=np.zeros(3),
-        first=0.5 * KNOT,
+        time_left=0.5 * KNOT,
     )
 
 
@@ -87,7 +87,7 @@ def test_a_knot_moves_as_its_model_says(made, where):
     for _ in range(12):
         along = random.normal(size=nj + 2 * nv)
         found = extrapolated(moved(along), 0.0, 1e-4)
-        said = np.concatenate([terms.motion[0].T @ along, [terms.slope[0] @ along]])
+        said = np.concatenate([terms.motion[0].T @ along, [terms.gradient[0] @ along]])
         assert np.abs(found - said).max() < 1e-5 * (1.0 + np.abs(found).max())
 
 

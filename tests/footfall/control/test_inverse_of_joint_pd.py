@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.control.joint.joint_pd import INVERSES, JointPD, joint_targets, reached_targets
+from footfall.control.joint.joint_pd import INVERSES, JointPD, iterative_joint_targets, joint_targets
 from footfall.control.joint.plan_follower import planned_joints
 from footfall.errors import InputError
 from footfall.gait.named_plans import named_plan
@@ -23,7 +23,7 @@ def test_feet_follow_the_paths_of_the_closed_form(name, rule):
     last = joint_targets(robot, gait, clock_phase(gait, 0.0))
     for k in range(0, 400, 4):  # four ticks at a time: harder than in a run
         phase = clock_phase(gait, 1e-3 * k)
-        last = reached_targets(robot, gait, phase, last, rule=rule)
+        last = iterative_joint_targets(robot, gait, phase, last, rule=rule)
         q[7:] = joint_targets(robot, gait, phase)
         wanted = foot_positions(robot, q)
         q[7:] = last

@@ -26,7 +26,7 @@ def run(controller, robot, ticks):
     memory, targets, seen = controller.start(robot), [], sensed(robot)
     for k in range(ticks):
         command, memory = controller(k / controller.rate, robot, seen, Command(), memory)
-        targets.append(command.spread(robot.nj).position)
+        targets.append(command.broadcast(robot.nj).position)
     return np.array(targets)
 
 
@@ -109,7 +109,7 @@ def test_controllers_fill_the_seam(name):
     for controller in (JointPD.tuned(robot), JointPD(gait=gait.trot()), Hold()):
         assert isinstance(controller, Controller)
         command, _ = controller(0.0, robot, sensed(robot), Command(), controller.start(robot))
-        assert command.spread(robot.nj).position.shape == (robot.nj,)
+        assert command.broadcast(robot.nj).position.shape == (robot.nj,)
 
 
 @pytest.mark.parametrize("clock", [False, True])

@@ -13,7 +13,7 @@ from footfall.control.optimal.between_solves import lowest_points
 from footfall.control.optimal.gait_goals import GaitGoals, GaitState, Prices
 from footfall.control.optimal.horizon import HorizonProblem, KnotsModel
 from footfall.control.optimal.knot import KnotModel, KnotTerms
-from footfall.control.optimal.knot_sweep import swept
+from footfall.control.optimal.knot_sweep import sweep_backward
 from footfall.control.optimal.sweep import backward
 from footfall.control.posture import standing_state
 from footfall.gait.pattern import trot
@@ -43,7 +43,7 @@ def knots(seed: int, effort: float = 0.1) -> KnotsModel:
 
     def sweep(*given):
         with np.errstate(invalid="ignore"):
-            return swept(MODEL, *given)
+            return sweep_backward(MODEL, *given)
 
     return KnotsModel(terms=terms, goals=goals, nv=NV, sweep=sweep, Z=Z, L=L)
 
@@ -51,19 +51,19 @@ def knots(seed: int, effort: float = 0.1) -> KnotsModel:
 @pytest.mark.parametrize("seed", range(5))
 def test_both_sweeps_make_one_plan(seed):
     model, free = knots(seed), np.full((N, M), np.inf)
-    ours, whole = model.plan(-free, free, 0.0), backward(model.assembled, -free, free, 0.0)
+    ours, whole = model.backward_pass(-free, free, 0.0), backward(model.assembled, -free, free, 0.0)
     np.testing.assert_allclose(ours.gains, whole.gains, rtol=1e-7, atol=1e-9 * np.abs(whole.gains).max())
     np.testing.assert_allclose(ours.changes, whole.changes, rtol=1e-7, atol=1e-9 * np.abs(whole.changes).max())
-    assert (ours.slope, ours.curve) == pytest.approx((whole.slope, whole.curve), rel=1e-9)
+    assert (ours.linear, ours.quadratic) == pytest.approx((whole.linear, whole.quadratic), rel=1e-9)
 
 
 def test_limits_and_prices_are_heeded_and_a_knot_without_a_minimum_is_said():
     model, free = knots(0), np.full((N, M), np.inf)
-    tight = model.plan(np.full((N, M), -0.01), np.full((N, M), 0.01), 0.0)
+    tight = model.backward_pass(np.full((N, M), -0.01), np.full((N, M), 0.01), 0.0)
     assert np.abs(tight.changes).max() <= 0.01
-    priced = model.plan(-free, free, 10.0)
-    assert np.abs(priced.changes).sum() < np.abs(model.plan(-free, free, 0.0).changes).sum()
-    assert knots(0, effort=-1e4).plan(-free, free, 0.0) is None
+    priced = model.backward_pass(-free, free, 10.0)
+    assert np.abs(priced.changes).sum() < np.abs(model.backward_pass(-free, free, 0.0).changes).sum()
+    assert knots(0, effort=-1e4).backward_pass(-free, free, 0.0) is None
 
 
 @pytest.mark.slow
@@ -75,21 +75,21 @@ def test_a_horizon_that_sweeps_as_one_compiled_call_makes_the_plan_of_one_that_d
     x, feet = np.concatenate([stand, rest]), lowest_points(robot, stand)
     still = GaitState(
         x=x,
-        wanted=np.zeros(3),
+        pose_des=np.zeros(3),
         velocity=np.zeros(3),
-        mean=np.zeros(2),
+        v_mean=np.zeros(2),
         cycle=np.zeros(4),
-        going=False,
+        is_walking=False,
         feet=feet,
         lift_off=feet,
         plane=np.zeros(3),
-        first=0.02,
+        time_left=0.02,
     )
     goals = holds(trot(duty=0.6), still)
     problem = HorizonProblem(model, goals, compiling.compile, sweeps=True)
     u = goals.torque[:-1] + np.random.default_rng(1).normal(size=(3, 12))
     states, inputs, _ = problem.roll(x, np.tile(x, (4, 1)), u, 0.0 * u, np.zeros((3, 12, 36)), 0.0)
     made, free = problem.quadratic(states, inputs), np.full((3, 12), np.inf)
-    ours, whole = made.plan(-free, free, 0.0), backward(made.assembled, -free, free, 0.0)
+    ours, whole = made.backward_pass(-free, free, 0.0), backward(made.assembled, -free, free, 0.0)
     np.testing.assert_allclose(ours.gains, whole.gains, atol=1e-9 * np.abs(whole.gains).max())
     np.testing.assert_allclose(ours.changes, whole.changes, atol=1e-9 * np.abs(whole.changes).max())

@@ -6,7 +6,8 @@ from third_party_models import walker
 
 import footfall as ff
 from footfall.control.locomotion.footsteps import ground_slope, swing
-from footfall.control.locomotion.legged_plan import Memory, plan
+from footfall.control.locomotion.planner import plan_tick
+from footfall.control.locomotion.types import Memory
 from footfall.errors import InputError
 from footfall_lab.verify.daqp_locomotion import LocomotionByDaqp
 
@@ -121,12 +122,12 @@ def test_the_plan_is_the_same_traced_and_in_numpy():
     q, _ = ff.control.standing_state(robot)
     sensed = ff.Sensed(q=q, v=0.1 * np.ones(robot.nv), forces=np.tile([0.0, 0.0, 20.0], (4, 1)))
     command = ff.Command(forward=0.3)
-    plain, _ = plan(controller.walker, sensed, command, memory)
+    plain, _ = plan_tick(controller.model, sensed, command, memory)
     controller.prepare(robot, ff.compile)
     compiled, after = controller._plan(sensed, command, memory)
     assert isinstance(after, Memory)
     for key in ("H", "f", "A", "low", "high"):
-        np.testing.assert_allclose(getattr(compiled.program, key), getattr(plain.program, key), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(getattr(compiled.qp, key), getattr(plain.qp, key), rtol=1e-9, atol=1e-9)
 
 
 def test_a_swing_starts_and_ends_at_rest_and_clears_the_ground():

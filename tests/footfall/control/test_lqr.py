@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import footfall as ff
 from footfall.cli import main as cli
 from footfall.control.joint.joint_pd import Hold
-from footfall.control.optimal.lqr import LqrStand, StandWeights, felt_directions, regulate, stand_regulator
+from footfall.control.optimal.lqr import LqrStand, StandWeights, observable_directions, regulate, stand_regulator
 from footfall.dynamics.coordinates import difference
 from footfall.errors import FootfallError, InputError
 from footfall.robot import library
@@ -104,7 +104,7 @@ def excursion(controller, start, force, robot=CHEETAH):
 
 def test_all_directions_that_the_ground_feels_come_to_rest_and_the_three_others_stay():
     controller = stand()
-    N = felt_directions(CHEETAH, controller.q)
+    N = observable_directions(CHEETAH, controller.q)
     command = ff.JointCommand(controller.q[7:], 0.0, controller.kp, controller.kd, controller.torque)
     at = LinearStep(ff.Simulation(CHEETAH, controller, joints=MOVING))(controller.q, np.zeros(18), command)
     closed = at.A - at.B @ controller.gain
@@ -121,7 +121,7 @@ def test_all_directions_that_the_ground_feels_come_to_rest_and_the_three_others_
 
 def test_riccati_of_the_standing_robot_agrees_with_scipy():
     controller = stand()
-    N = felt_directions(CHEETAH, controller.q)
+    N = observable_directions(CHEETAH, controller.q)
     command = ff.JointCommand(controller.q[7:], 0.0, controller.kp, controller.kd, controller.torque)
     at = LinearStep(ff.Simulation(CHEETAH, controller, joints=MOVING))(controller.q, np.zeros(18), command)
     found = stand_regulator(CHEETAH, at.A, at.B, controller.q)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from footfall.control.interface import Command
-from footfall.control.locomotion.legged_plan import LIMITS
+from footfall.control.locomotion.types import COMMAND_LIMITS
 from footfall.control.named import on_command
 from footfall.control.posture import standing_state
 from footfall.robot import library
@@ -32,7 +32,7 @@ def _leans(name, forward, **posture):
     assert sim.stopped is None
     settled = rec.time > 2.0
     _, pitch, roll = rec.trunk_euler()[settled].mean(axis=0)
-    high = rec.q[settled, 2].mean() - controller.walker.height
+    high = rec.q[settled, 2].mean() - controller.model.height
     return np.array([command.roll, command.pitch, command.height]), np.array([roll, pitch, high])
 
 
@@ -64,5 +64,5 @@ def test_a_posture_beyond_the_robot_is_clipped():
     sim = Simulation(robot, on_command("mpc"), start=standing_state(robot), command=Command(pitch=2.0))
     rec = sim.run(0.8)
     assert sim.stopped is None
-    assert rec.trunk_euler()[:, 1].max() < LIMITS.pitch + 0.1
+    assert rec.trunk_euler()[:, 1].max() < COMMAND_LIMITS.pitch + 0.1
     assert np.isfinite(rec.q).all()

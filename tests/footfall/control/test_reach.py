@@ -11,9 +11,9 @@ from footfall.control.locomotion.reach import (
     Reach,
     arm_joints,
     hand_of,
-    kept_off,
-    left_free,
+    keep_off_stops,
     reach_task,
+    remove_task_motions,
     stop_accelerations,
     stopped_joints,
 )
@@ -73,9 +73,9 @@ def test_the_task_moves_the_hand_as_a_damped_spring_would():
     v[3:6] = 0.0  # components of v in base axes turn with it: without them a is a plain second derivative
     turn = about_axis(np.array([0.0, 0.6, 0.8]), 0.4)
     reach = Reach(
-        link="arm_wrist", place=(0.4, 0.1, 0.5), point=TIP, rotation=turn, stiffness=50.0, damping=9.0, speed=100.0
+        link="arm_wrist", position=(0.4, 0.1, 0.5), point=TIP, rotation=turn, stiffness=50.0, damping=9.0, speed=100.0
     )
-    task = reach_task(robot, reach, reach.wanted, q, v)
+    task = reach_task(robot, reach, reach.goal, q, v)
     assert task.J.shape == (6, robot.nv)
     a = np.linalg.lstsq(task.J, task.goal, rcond=None)[0]
     h = 1e-4
@@ -86,15 +86,15 @@ def test_the_task_moves_the_hand_as_a_damped_spring_would():
 
     found = (at(h) - 2 * at(0.0) + at(-h)) / h**2
     speed = (at(h) - at(-h)) / (2 * h)
-    np.testing.assert_allclose(found, 50.0 * (np.array(reach.place) - at(0.0)) - 9.0 * speed, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(found, 50.0 * (np.array(reach.position) - at(0.0)) - 9.0 * speed, rtol=1e-3, atol=1e-2)
 
 
 def test_posture_of_an_arm_is_kept_only_where_its_task_leaves_it_free():
     robot = armed()
     q, v = robot.state("stand")
-    reach = Reach(link="arm_wrist", place=(0.4, 0.1, 0.5), point=TIP)
-    task, arm = reach_task(robot, reach, reach.wanted, q, v), [6 + j for j in arm_joints(robot, "arm_wrist")]
-    P = left_free(robot, reach, task.J, free_motions(robot, feet_jacobian(robot, q)[:4, 3:, 6:]))
+    reach = Reach(link="arm_wrist", position=(0.4, 0.1, 0.5), point=TIP)
+    task, arm = reach_task(robot, reach, reach.goal, q, v), [6 + j for j in arm_joints(robot, "arm_wrist")]
+    P = remove_task_motions(robot, reach, task.J, free_motions(robot, feet_jacobian(robot, q)[:4, 3:, 6:]))
     assert len(arm) == 4
     own = P[np.ix_([j - 6 for j in arm], [j - 6 for j in arm])]
     assert np.abs(task.J[:, arm] @ own).max() < 1e-3
@@ -104,11 +104,11 @@ def test_posture_of_an_arm_is_kept_only_where_its_task_leaves_it_free():
 def test_links_that_cannot_reach_are_refused():
     robot = armed()
     with pytest.raises(InputError, match="cannot reach"):
-        ff.control.Locomotion(reach=Reach(link="LF_knee_link", place=(0, 0, 0))).start(robot)
+        ff.control.Locomotion(reach=Reach(link="LF_knee_link", position=(0, 0, 0))).start(robot)
     with pytest.raises(InputError, match="unknown link to reach with 'grip'"):
-        ff.control.Locomotion(reach=Reach(link="grip", place=(0, 0, 0))).start(robot)
+        ff.control.Locomotion(reach=Reach(link="grip", position=(0, 0, 0))).start(robot)
     with pytest.raises(InputError, match="whole-body program"):
-        ff.control.Locomotion(stage="mpc", reach=Reach(link="arm_wrist", place=(0, 0, 0)))
+        ff.control.Locomotion(stage="mpc", reach=Reach(link="arm_wrist", position=(0, 0, 0)))
 
 
 def test_a_hand_comes_no_faster_than_it_may():
@@ -117,8 +117,8 @@ def test_a_hand_comes_no_faster_than_it_may():
     q, v = robot.state("stand")
     home = hand(robot, q)
     for away in (np.array([0.01, 0.0, 0.0]), np.array([0.0, 0.3, 0.4]), np.array([5.0, 0.0, 0.0])):
-        reach = Reach(link="arm_wrist", place=tuple(home + away), point=TIP)
-        pull = np.linalg.norm(reach_task(robot, reach, reach.wanted, q, v).goal)
+        reach = Reach(link="arm_wrist", position=tuple(home + away), point=TIP)
+        pull = np.linalg.norm(reach_task(robot, reach, reach.goal, q, v).goal)
         assert pull == pytest.approx(min(400.0 * np.linalg.norm(away), 40.0 * 0.5), rel=1e-6)
 
 
@@ -146,7 +146,7 @@ def test_free_motions_of_an_arm_turn_away_from_stops_that_are_near():
     pulls = []
     for at in (0.7, 1.6, 1.9, 2.0, -0.4):
         q[7 + elbow] = at
-        pulls.append(kept_off(robot, "arm_wrist", still, q)[elbow])
+        pulls.append(keep_off_stops(robot, "arm_wrist", still, q)[elbow])
     assert pulls[0] == 0.0
     assert 0.0 > pulls[1] > pulls[2] > pulls[3]
     assert pulls[4] > 0.0
@@ -175,7 +175,7 @@ def walked_under(robot, controller, place, hand_at, speed=0.2):
 def test_a_hand_stays_through_half_a_metre_of_walk_and_stop_between_the_stops_of_its_joints(x):
     robot = armed({"yaw": (-2.5, 2.5), "shoulder": (-3.1, 1.0), "elbow": (0.0, 2.8), "wrist": (-1.9, 1.9)})
     place = np.array([x, 0.02, 0.52])
-    controller = ff.control.Locomotion(reach=Reach(link="arm_wrist", place=tuple(place), point=TIP))
+    controller = ff.control.Locomotion(reach=Reach(link="arm_wrist", position=tuple(place), point=TIP))
     walked, going, stopping = walked_under(robot, controller, place, lambda q: hand(robot, q))
     assert walked > 0.5
     assert going < 0.02
@@ -192,7 +192,7 @@ def test_spots_gripper_stays_through_half_a_metre_of_walk_and_stop(x):
     tip = (0.15, 0.0, 0.0)
     gripper = hand_of(robot, "arm_link_wr1", tip)
     place = np.array([x, 0.0, 0.921])
-    controller = ff.control.Locomotion(reach=Reach(link="arm_link_wr1", place=tuple(place), point=tip))
+    controller = ff.control.Locomotion(reach=Reach(link="arm_link_wr1", position=tuple(place), point=tip))
     walked, going, stopping = walked_under(
         robot, controller, place, lambda q: ff.kinematics.foot_positions(gripper, q)[-1], 0.25
     )
@@ -209,7 +209,9 @@ def test_a_hand_that_pushes_stays_where_what_it_pushes_on_pushes_back():
     answer = ff.Push(start=0.0, duration=3.0, force=tuple(-force), link="arm_wrist", point=TIP)
     away = {}
     for told in (True, False):
-        reach = Reach(link="arm_wrist", place=tuple(place), point=TIP, force=tuple(force) if told else (0.0, 0.0, 0.0))
+        reach = Reach(
+            link="arm_wrist", position=tuple(place), point=TIP, force=tuple(force) if told else (0.0, 0.0, 0.0)
+        )
         sim = ff.Simulation(robot, controller=ff.control.Locomotion(reach=reach), pushes=[answer])
         away[told] = np.linalg.norm(hand(robot, sim.run(2.0).q[-1]) - place)
         assert sim.stopped is None
@@ -224,7 +226,9 @@ def test_a_link_takes_the_attitude_that_is_asked_for():
     place, turn = home + np.array([0.1, 0.0, 0.05]), about_axis(np.array([0.0, 1.0, 0.0]), 0.6)
     sim = ff.Simulation(
         robot,
-        controller=ff.control.Locomotion(reach=Reach(link="arm_wrist", place=tuple(place), point=TIP, rotation=turn)),
+        controller=ff.control.Locomotion(
+            reach=Reach(link="arm_wrist", position=tuple(place), point=TIP, rotation=turn)
+        ),
     )
     q = sim.run(2.0).q[-1]
     body, X_BL = robot.tree.frames["arm_wrist"]
@@ -238,7 +242,7 @@ def test_a_hand_stays_where_it_is_while_the_robot_walks_half_a_metre_under_it():
     robot = armed()
     home = hand(robot, robot.state("stand")[0])
     place = home + np.array([0.12, 0.02, 0.06])
-    controller = ff.control.Locomotion(reach=Reach(link="arm_wrist", place=tuple(place), point=TIP))
+    controller = ff.control.Locomotion(reach=Reach(link="arm_wrist", position=tuple(place), point=TIP))
     sim = ff.Simulation(robot, controller=controller)
     sim.run(1.5)
     sim.command = ff.control.Command(forward=0.15)
@@ -246,9 +250,8 @@ def test_a_hand_stays_where_it_is_while_the_robot_walks_half_a_metre_under_it():
     away = [np.linalg.norm(hand(robot, q) - place) for q in recording.q[::5]]
     assert recording.q[-1][0] - recording.q[0][0] > 0.2
     assert max(away) < 0.02
-    controller.reach = Reach(
-        link="arm_wrist", place=tuple(place + np.array([0.1, 0.0, 0.05])), point=TIP
-    )  # another place, same program
+    # another position, same program
+    controller.reach = Reach(link="arm_wrist", position=tuple(place + np.array([0.1, 0.0, 0.05])), point=TIP)
     sim.command = ff.control.Command()
     last = sim.run(1.5).q[-1]
-    assert np.linalg.norm(hand(robot, last) - controller.reach.place) < 0.01
+    assert np.linalg.norm(hand(robot, last) - controller.reach.position) < 0.01

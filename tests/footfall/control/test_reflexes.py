@@ -17,7 +17,7 @@ from footfall.control.locomotion.reflexes import (
     stumble,
     touchdown,
 )
-from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.log import new_events
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.errors import InputError
 
@@ -102,25 +102,25 @@ def test_a_sliding_foot_tells_the_friction(friction):
     forces = np.tile([friction * 30.0, 0.0, 30.0], (4, 1))
     velocities, trust, slid = np.tile([-0.5, 0.0, 0.0], (4, 1)), 0.5, np.zeros(4)
     for _ in range(200):
-        slides, measured, slid = slip.sliding(True, ONES, velocities, forces, UP, 90.0, slid, DT)
-        trust = slip.trusted(trust, 0.5, UP, slides, measured, DT)
+        slides, measured, slid = slip.detect_slip(True, ONES, velocities, forces, UP, 90.0, slid, DT)
+        trust = slip.trusted_friction(trust, 0.5, UP, slides, measured, DT)
     assert slides.all()
-    assert trust == pytest.approx(max(slip.LEAST, slip.CAUTION * friction), rel=1e-3)
+    assert trust == pytest.approx(max(slip.MIN_FRICTION, slip.TRUSTED_FRACTION * friction), rel=1e-3)
     for _ in range(1000):
-        trust = slip.trusted(trust, 0.5, UP, np.zeros(4, dtype=bool), measured, 20 * DT)
+        trust = slip.trusted_friction(trust, 0.5, UP, np.zeros(4, dtype=bool), measured, 20 * DT)
     assert trust == pytest.approx(0.5, abs=0.01)
 
 
 def test_a_rolling_foot_does_not_slide_and_an_unloaded_one_neither():
     turning, radii = np.tile([0.0, 20.0, 0.0], (4, 1)), np.full(4, 0.02)
     rolling = np.tile(np.cross(turning[0], radii[0] * UP), (4, 1))
-    np.testing.assert_allclose(slip.of_the_soles(rolling, turning, radii, UP), 0, atol=1e-15)
+    np.testing.assert_allclose(slip.contact_velocities(rolling, turning, radii, UP), 0, atol=1e-15)
     fast, long = np.tile([0.5, 0.0, 0.0], (4, 1)), np.ones(4)
-    assert not slip.sliding(True, ONES, fast, np.tile([0.0, 0.0, 1.0], (4, 1)), UP, 90.0, long, DT)[0].any()
-    assert not slip.sliding(True, 0 * ONES, fast, np.tile(30 * UP, (4, 1)), UP, 90.0, long, DT)[0].any()
+    assert not slip.detect_slip(True, ONES, fast, np.tile([0.0, 0.0, 1.0], (4, 1)), UP, 90.0, long, DT)[0].any()
+    assert not slip.detect_slip(True, 0 * ONES, fast, np.tile(30 * UP, (4, 1)), UP, 90.0, long, DT)[0].any()
     against, along = np.tile([-9.0, 0.0, 30.0], (4, 1)), np.tile([9.0, 0.0, 30.0], (4, 1))
-    assert slip.sliding(True, ONES, fast, against, UP, 90.0, long, DT)[0].all()
-    assert not slip.sliding(True, ONES, fast, along, UP, 90.0, long, DT)[0].any()  # friction never drives
+    assert slip.detect_slip(True, ONES, fast, against, UP, 90.0, long, DT)[0].all()
+    assert not slip.detect_slip(True, ONES, fast, along, UP, 90.0, long, DT)[0].any()  # friction never drives
 
 
 def test_touchdowns_early_and_missed():
@@ -138,36 +138,36 @@ def test_touchdowns_early_and_missed():
 def test_only_a_force_against_the_swing_bars_it():
     way = stumble.direction(np.zeros(3), np.array([0.2, 0.0, 0.0]))
     wall, landing = np.array([-10.0, 0.0, 2.0]), np.array([-6.0, 0.0, 10.0])
-    assert stumble.barred(True, 1.0, 0.4, True, wall, way)
-    assert not stumble.barred(True, 1.0, 0.4, True, landing, way)
-    assert not stumble.barred(True, 1.0, 0.4, True, -wall, way)
-    assert not stumble.barred(False, 1.0, 0.4, True, wall, way)
-    again, lasting, higher = stumble.swing_again(True, 0.05, 0.0, 0.0, 0.0, DT)
-    assert again == lasting == stumble.SHORTEST
-    assert higher == stumble.HIGHER
-    left, lasting, kept = stumble.swing_again(False, 0.05, again, lasting, higher, DT)
+    assert stumble.is_blocked(True, 1.0, 0.4, True, wall, way)
+    assert not stumble.is_blocked(True, 1.0, 0.4, True, landing, way)
+    assert not stumble.is_blocked(True, 1.0, 0.4, True, -wall, way)
+    assert not stumble.is_blocked(False, 1.0, 0.4, True, wall, way)
+    again, lasting, higher = stumble.repeat_swing(True, 0.05, 0.0, 0.0, 0.0, DT)
+    assert again == lasting == stumble.MIN_SWING_TIME
+    assert higher == stumble.EXTRA_CLEARANCE
+    left, lasting, kept = stumble.repeat_swing(False, 0.05, again, lasting, higher, DT)
     assert left == pytest.approx(again - DT)
     assert kept == higher
 
 
 def test_legs_fold_only_when_a_fall_stays_certain_and_for_good():
     time, folded = 0.0, 0.0
-    ticks = round(safe_stop.SURE / DT)
+    ticks = round(safe_stop.FALL_CONFIRM_TIME / DT)
     for _ in range(ticks - 5):
-        time, folded = safe_stop.folded(True, safe_stop.doomed(0.2, 0.1, 0.3), time, folded, DT)
+        time, folded = safe_stop.update_folding(True, safe_stop.fall_is_certain(0.2, 0.1, 0.3), time, folded, DT)
     assert folded == 0.0
     for _ in range(10):
-        time, folded = safe_stop.folded(True, True, time, folded, DT)
+        time, folded = safe_stop.update_folding(True, True, time, folded, DT)
     assert folded == 1.0
-    assert safe_stop.folded(True, safe_stop.doomed(1.0, 0.1, 0.3), time, folded, DT) == (0.0, 1.0)
+    assert safe_stop.update_folding(True, safe_stop.fall_is_certain(1.0, 0.1, 0.3), time, folded, DT) == (0.0, 1.0)
 
 
 def test_rough_ground_lifts_feet_and_level_ground_does_not():
-    assert responses.over_rough_ground(True, 0.0)[0] < 1e-5
-    assert responses.over_rough_ground(False, 0.01) == (0.0, 0.0)
-    square = responses.uneven(0.0, np.ones(4, dtype=bool), np.full(4, 0.02))
-    clear, rise = responses.over_rough_ground(True, square)
-    assert 0 < rise < clear <= responses.MOST_CLEARANCE
+    assert responses.rough_ground_margins(True, 0.0)[0] < 1e-5
+    assert responses.rough_ground_margins(False, 0.01) == (0.0, 0.0)
+    square = responses.update_unevenness(0.0, np.ones(4, dtype=bool), np.full(4, 0.02))
+    clear, rise = responses.rough_ground_margins(True, square)
+    assert 0 < rise < clear <= responses.MAX_CLEARANCE
 
 
 def test_an_event_is_told_once_with_its_leg():
@@ -175,10 +175,10 @@ def test_an_event_is_told_once_with_its_leg():
     acting = before.acting.copy()
     acting[NAMES.index("slip"), 2] = 1.0
     after, told = ReflexMemory(**{**vars(before), "acting": acting}), {}
-    assert begun(0.5, before, after, told) == [(0.5, "LH slips: friction 0.50 is trusted")]
-    assert begun(0.501, after, after, told) == []
-    assert begun(0.52, before, after, told) == []  # flickers
-    assert len(begun(0.9, before, after, told)) == 1
+    assert new_events(0.5, before, after, told) == [(0.5, "LH slips: friction 0.50 is trusted")]
+    assert new_events(0.501, after, after, told) == []
+    assert new_events(0.52, before, after, told) == []  # flickers
+    assert len(new_events(0.9, before, after, told)) == 1
 
 
 # -- in runs -----------------------------------------------------------------------------------------------------------

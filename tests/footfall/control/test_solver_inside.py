@@ -10,8 +10,8 @@ import pytest
 import footfall as ff
 from footfall.compiling import Bound
 from footfall.control.locomotion import horizon, whole_body
-from footfall.control.locomotion.legged_plan import plan
-from footfall.control.locomotion.locomotion_tick import TROUBLES
+from footfall.control.locomotion.locomotion_tick import QP_FAILURES
+from footfall.control.locomotion.planner import plan_tick
 from footfall.sim.rollouts import ground_inputs
 from footfall.sim.tick import Inputs, tick
 from footfall_lab.verify.daqp_locomotion import LocomotionByDaqp
@@ -57,7 +57,7 @@ def test_gait_changes_while_compiled_code_runs(cheetah):
     simulation, _ = walk(cheetah, "inside", 0.2)
     simulation.controller.switch(ff.gait.walk(duty=0.75, period=0.8))
     simulation.run(1.5)
-    np.testing.assert_allclose(simulation.state.memory.beat, [0.75, 0.8])
+    np.testing.assert_allclose(simulation.state.memory.timing, [0.75, 0.8])
     assert simulation.stopped is None
 
 
@@ -71,8 +71,8 @@ def test_program_that_is_not_solved_falls_back_to_a_safe_torque(cheetah, part, m
     v[3:5] = [1.5, -1.5]
     sensed = ff.Sensed(q=q, v=v, forces=np.tile([0.0, 0.0, 20.0], (4, 1)))
     asked, after = controller(0.0, cheetah, sensed, ff.Command(), memory)
-    assert TROUBLES[round(float(after.trouble[0 if part is horizon else 1]))] == "iteration limit"
-    assert (np.abs(asked.torque) <= controller.limits).all()
+    assert QP_FAILURES[round(float(after.trouble[0 if part is horizon else 1]))] == "iteration limit"
+    assert (np.abs(asked.torque) <= controller.model.torque_limits).all()
     assert any("iteration limit" in words for _, words in controller.log)
 
 
@@ -207,7 +207,7 @@ def walked_ticks(robot, seconds, dtype=np.float64):
     memory = controller.start(simulation.robot)
     given = (simulation.q, simulation.v, np.zeros((4, 3)), numbers, memory)
     tick, other = (
-        compiling.compile(arrays_tick, controller.walking, *given, vectorize=False, dtype=kind)
+        compiling.compile(arrays_tick, controller.model, *given, vectorize=False, dtype=kind)
         for kind in (np.float64, dtype)
     )
     rows = []
@@ -250,7 +250,7 @@ def test_single_precision_has_the_torques_of_double_precision(cheetah):
     controller, rows = walked_ticks(cheetah, 3.0, np.float32)
     same = [(a, b) for _, (a, one), (b, other) in rows if np.array_equal(one.down, other.down)]
     assert len(same) >= 0.99 * len(rows)
-    apart = [np.max(np.abs(np.asarray(b.torque, float) - a.torque) / controller.limits) for a, b in same]
+    apart = [np.max(np.abs(np.asarray(b.torque, float) - a.torque) / controller.model.torque_limits) for a, b in same]
     assert max(apart) < 0.02
 
 
@@ -297,10 +297,10 @@ def test_step_of_the_whole_body_program_is_small(cheetah):
     """Known zeros cost nothing: a dense program of this size takes four times as many operations."""
     controller = ff.control.Locomotion()
     memory, (q, v) = controller.start(cheetah), ff.control.standing_state(cheetah)
-    weight, limits = controller.body.weight, controller.limits
+    weight, limits = controller.body.weight, controller.model.torque_limits
 
     def torque(sensed, command, memory):
-        found, after = plan(controller.walker, sensed, command, memory)
+        found, after = plan_tick(controller.model, sensed, command, memory)
         return whole_body.whole_body_torques(cheetah, weight, found, after.down, memory.forces, limits)[0]
 
     code = program(torque, ff.Sensed(q=q, v=v, forces=np.zeros((4, 3))), ff.Command(), memory)

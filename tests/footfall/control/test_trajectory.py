@@ -17,7 +17,7 @@ from footfall.contact.compliant import Compliant
 from footfall.control.optimal.follow import Follow
 from footfall.control.optimal.lqr import regulate
 from footfall.control.optimal.sweep import box_minimum
-from footfall.control.optimal.trajectory import Expansion, Trajectory, improved, optimise
+from footfall.control.optimal.trajectory import Expansion, Trajectory, improve, optimise
 from footfall.errors import InputError
 from footfall.robot import library
 from footfall.sim.linearization import moved
@@ -212,7 +212,7 @@ def test_an_iteration_from_a_state_nearby_costs_less_than_following_there(short)
     problem, start, u = short
     found = optimise(problem, start, u, iterations=2)
     off = start + np.concatenate([np.zeros(19), np.full(18, 0.02)])
-    better = improved(problem, found, off)
+    better = improve(problem, found, off)
     assert np.array_equal(better.x[0], off)
     followed, after = better.costs
     assert after < followed
@@ -225,7 +225,7 @@ def test_worlds_that_differ_in_free_parameters_alone_share_what_is_compiled(shor
     harder = replace(world, contact=replace(world.contact, stiffness=1.4 * world.contact.stiffness))
     other = problem.aiming_at(problem.reference, harder)
     got = other.step(start[None], u[:1])[0]
-    command = ff.JointCommand(0.0, 0.0, 0.0, 0.2, u[0]).spread(12)
+    command = ff.JointCommand(0.0, 0.0, 0.0, 0.2, u[0]).broadcast(12)
     q, v = moved(replace(problem.moves.model, world=harder), start[:19], start[19:], {}, command, np.zeros(6))
     np.testing.assert_allclose(got, np.concatenate([q, v]), rtol=1e-7, atol=1e-9)
     assert np.abs(got - problem.step(start[None], u[:1])[0]).max() > 1e-6

@@ -88,7 +88,7 @@ def test_a_robot_in_the_air_moves_as_articulated_bodies_and_as_its_mass_matrix_s
     world = World(robot=ROBOT, joints=JointModel.ideal(), gravity=gravity)
     for _ in range(3):
         (q, v), tau = somewhere(random, 3.0), random.normal(size=ROBOT.nj)
-        command = JointCommand(0.0, 0.0, 0.0, 0.0, tau).spread(ROBOT.nj)
+        command = JointCommand(0.0, 0.0, 0.0, 0.0, tau).broadcast(ROBOT.nj)
         a, _ = accelerate(world, State(q, v), command, np.zeros(6), 1e-3)
         for referee in (ff.dynamics.articulated_body, ff.dynamics.forward_dynamics):
             expected = in_world_terms(v, referee(ROBOT, q, v, tau, gravity))
@@ -103,7 +103,7 @@ def test_forces_that_acted_move_the_whole_mass_matrix(contact):
     q, v = (np.array(x, dtype=float) for x in ROBOT.state("stand"))
     q[2] -= 1e-4
     v = 0.2 * random.normal(size=ROBOT.nv)
-    command = JointCommand(q[7:] + 0.1, 0.0, 40.0, 1.0, random.normal(size=ROBOT.nj)).spread(ROBOT.nj)
+    command = JointCommand(q[7:] + 0.1, 0.0, 40.0, 1.0, random.normal(size=ROBOT.nj)).broadcast(ROBOT.nj)
     a, acted = accelerate(world, State(q, v), command, random.normal(size=6), dt)
     M = ff.dynamics.mass_matrix(ROBOT, q)
     bias = bias_forces(ROBOT, joint_transforms(ROBOT, q), v, classical=True)
@@ -117,7 +117,7 @@ def test_a_traced_step_with_an_arm_is_the_one_in_numbers():
     world = World(robot=ROBOT, joints=JointModel.ideal())
     q, v = (np.array(x, dtype=float) for x in ROBOT.state("stand"))
     v = v + 0.1 * np.random.default_rng(8).normal(size=ROBOT.nv)
-    command = JointCommand(q[7:] + 0.1, 0.0, 40.0, 1.0, 0.0).spread(ROBOT.nj)
+    command = JointCommand(q[7:] + 0.1, 0.0, 40.0, 1.0, 0.0).broadcast(ROBOT.nj)
 
     def found(world, q, v):
         return accelerate(world, State(q, v), command, np.zeros(6), 1e-3)[0]

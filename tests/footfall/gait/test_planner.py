@@ -63,7 +63,7 @@ def test_plan_begins_and_ends_standing(name):
         c, s = math.cos(before.euler[0]), math.sin(before.euler[0])
         own = places @ np.array([[c, -s], [s, c]])
         if not isinstance(plan, PosturePlan):
-            assert np.abs(own - plan.footprint.places).max() < 1e-12
+            assert np.abs(own - plan.footprint.positions).max() < 1e-12
         assert np.all(before.load == 1.0)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.gait.tuned import hip_height_of, off_diagonal, scaled
+from footfall.gait.tuned import distance_off_diagonal, hip_height_of, scaled
 from footfall.robot import library
 
 XILING = library.load("xiling")
@@ -13,7 +13,7 @@ XILING = library.load("xiling")
 def with_heavy_head(share):
     """The robot with its trunk's mass so far ahead that the centre of mass lies this share of H off the diagonals."""
     at = XILING.link("trunk").com
-    off = [off_diagonal(XILING.replace({"trunk.com": at + np.array([x, 0.0, 0.0])})) for x in (0.2, 0.3)]
+    off = [distance_off_diagonal(XILING.replace({"trunk.com": at + np.array([x, 0.0, 0.0])})) for x in (0.2, 0.3)]
     ahead = 0.2 + 0.1 * (share * hip_height_of(XILING) - off[0]) / (off[1] - off[0])
     return XILING.replace({"trunk.com": at + np.array([ahead, 0.0, 0.0])})
 
@@ -27,7 +27,7 @@ def test_the_distance_from_the_diagonals_is_that_of_the_nearer_of_plane_geometry
         along = (feet[front] - feet[hind]) / np.linalg.norm(feet[front] - feet[hind])
         away = center - feet[hind]
         off.append(np.linalg.norm(away - along * (along @ away)))
-    assert off_diagonal(XILING) == pytest.approx(max(off), rel=1e-12)
+    assert distance_off_diagonal(XILING) == pytest.approx(max(off), rel=1e-12)
 
 
 def test_a_trot_is_quicker_by_the_root_of_how_far_the_mass_lies_off_and_as_fast():

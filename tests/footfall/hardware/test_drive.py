@@ -214,13 +214,13 @@ def test_controller_that_fails_or_asks_for_nonsense_is_not_obeyed():
 
 def test_huge_commands_are_cut_to_what_the_robot_bears():
     limits = SafetyLimits(go2())
-    huge = JointCommand(position=9.0, velocity=1e4, kp=1e6, kd=1e6, torque=1e6).spread(12)
+    huge = JointCommand(position=9.0, velocity=1e4, kp=1e6, kd=1e6, torque=1e6).broadcast(12)
     kept, cut = limits.cut(huge)
     assert cut
     assert (kept.torque == limits.torque).all()
     assert (kept.position == limits.upper).all()
     assert kept.kp.max() <= limits.bounds.kp
-    within = JointCommand(position=go2().poses["stand"].joints, kp=60.0, kd=2.0).spread(12)
+    within = JointCommand(position=go2().poses["stand"].joints, kp=60.0, kd=2.0).broadcast(12)
     assert not limits.cut(within)[1]
 
 

@@ -142,7 +142,7 @@ def test_hard_contact_stops_its_feet_while_the_robot_turns():
     q, v = robot.state("stand")
     q[2] -= 1e-4
     v[:3] = 1.0, -1.2, 1.3
-    command = JointCommand(q[7:], kp=40.0, kd=1.0).spread(robot.nj)
+    command = JointCommand(q[7:], kp=40.0, kd=1.0).broadcast(robot.nj)
     after, acted, _ = step(world, State(q, v), command, np.zeros(6), DT)
     X = joint_transforms(robot, q)
     R_rel = X[0].R.T @ joint_transforms(robot, after.q)[0].R

@@ -254,7 +254,7 @@ def test_robot_among_others_settles_its_modes_as_it_does_alone(name):
     q, v = robot.state("stand")
 
     def held(state: State, targets: np.ndarray) -> State:
-        command = JointCommand(targets, 0.0, 60.0, 1.0, 0.0).spread(robot.nj)
+        command = JointCommand(targets, 0.0, 60.0, 1.0, 0.0).broadcast(robot.nj)
         return step(world, state, command, np.zeros(6), 1e-3)[0]
 
     many_q, many_v = np.tile(q, (count, 1)), random.normal(size=(count, robot.nv))

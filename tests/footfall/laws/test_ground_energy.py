@@ -94,7 +94,7 @@ def thrown(ground: str, contact: Any, integrator: str) -> tuple[Any, Any]:
     """(highest energy by state, friction, number and length of steps; energy of a state)."""
     body, hard = ball(MASS, RADIUS), getattr(contact, "hard", False)
     world = World(robot=body, ground=GROUNDS[ground], contact=contact, joints=IDEAL)
-    nothing = JointCommand().spread(0)
+    nothing = JointCommand().broadcast(0)
 
     def energy(state: State) -> Any:
         return kinetic_energy(body, state.q, state.v) + potential_energy(body, state.q, world.gravity)
@@ -175,7 +175,7 @@ def crease_without_friction(degrees: float) -> Heightfield:
 
 def test_tables_that_differ_from_robot_to_robot_give_no_energy():
     """Eight balls of a batch, each over heights of its own, bilinear and smooth."""
-    body, nothing = ball(MASS, RADIUS), JointCommand().spread(0)
+    body, nothing = ball(MASS, RADIUS), JointCommand().broadcast(0)
     for smooth in (False, True):
         world = World(
             robot=body, ground=Heightfield.centred(np.zeros((9, 8)), 0.09, friction=0.2, smooth=smooth), joints=IDEAL

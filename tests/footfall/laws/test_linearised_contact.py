@@ -58,7 +58,7 @@ def tripod(law: str = "auto") -> tuple[Robot, np.ndarray]:
     world = World(robot=robot, ground=ff.contact.Plane(0.1 * FRICTION), contact=contact)
     q = np.concatenate([[0.0, 0.0, height, 1.0], np.zeros(6)])
     rest = SimulationModel(world, None, "linearly_implicit", 1e-3, 4000)
-    arguments = q, np.zeros(9), world.contact.start(world.spheres), HOLD.spread(3), np.zeros(6)
+    arguments = q, np.zeros(9), world.contact.start(world.spheres), HOLD.broadcast(3), np.zeros(6)
     return robot, ff.compile(moved, rest, *arguments, verify=False)(*arguments)[0]
 
 
@@ -151,7 +151,7 @@ def test_gradient_by_reverse_mode_is_that_of_the_linearised_step(law):
     def pulled(deviation, q, v, memory, command, push, q_next, v_next):
         return weights @ deviated(step.model, deviation, q, v, memory, command, push, q_next, v_next)
 
-    zero, fixed = np.zeros(2 * robot.nv + step.nu), (step.memory, HOLD.spread(3), np.zeros(6))
+    zero, fixed = np.zeros(2 * robot.nv + step.nu), (step.memory, HOLD.broadcast(3), np.zeros(6))
     gradient_at = ff.gradient(pulled, None, zero, q, np.zeros(9), *fixed, q, np.zeros(9), wrt="deviation")
     for state in STATES:
         at = away_from_kinks(law, state)

@@ -67,7 +67,7 @@ def thrown(friction: float, dt: float, seed: int):
     robot, contact = brick(), Watched()
     world, command = (
         World(robot=robot, ground=ff.contact.Plane(friction), contact=contact, joints=JointModel.ideal()),
-        JointCommand().spread(0),
+        JointCommand().broadcast(0),
     )
 
     def run(state):

@@ -87,7 +87,7 @@ def extremes_of_normal_force(contact: Any, joints: JointModel) -> Callable[[floa
         def once(k: float, carry: Any) -> Any:
             state, least, greatest, aloft = carry
             target = middle + swing * np.sin(2 * np.pi * 3.0 * k * dt)
-            command = JointCommand(target, kp=80.0, kd=1.0).spread(12)
+            command = JointCommand(target, kp=80.0, kd=1.0).broadcast(12)
             after, acted, _ = integrate_step("linearly_implicit", world, state, command, np.zeros(6), dt)
             push = acted.forces[:, 2]
             up = aloft + np.where(np.max(push) <= 0.0, dt, 0.0)
@@ -132,7 +132,7 @@ def test_forces_on_a_robot_that_stands_on_any_plane_add_up_to_its_weight(degrees
     world = World(
         robot=CHEETAH, ground=plane, contact=ff.contact.Compliant(damping=FIRM), joints=EFFECTS["joint effects"]
     )
-    command = JointCommand(q[7:].copy(), kp=60.0, kd=2.0).spread(12)
+    command = JointCommand(q[7:].copy(), kp=60.0, kd=2.0).broadcast(12)
     settled = many_steps(world)(State(q, v), command, dt=1e-3, count=4000)
     _, acted, _ = integrate_step("linearly_implicit", world, settled, command, np.zeros(6), 1e-3)
     np.testing.assert_allclose(acted.forces.sum(axis=0), [0.0, 0.0, CHEETAH.mass * G], atol=1e-3 * CHEETAH.mass * G)

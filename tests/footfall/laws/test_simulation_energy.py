@@ -34,7 +34,7 @@ def audit(robot: Robot, integrator: str, joints: JointModel) -> Callable[[float]
     else:
         q[:] = 0.5
     push = np.array([0.1, 0.2, 0.3, 0.5, 0.4, 0.0]) * robot.mass
-    command = JointCommand(q[robot.nq - robot.nj :] + 0.05, kp=4 * robot.mass, kd=0.1 * robot.mass).spread(robot.nj)
+    command = JointCommand(q[robot.nq - robot.nj :] + 0.05, kp=4 * robot.mass, kd=0.1 * robot.mass).broadcast(robot.nj)
 
     def run(state: State, dt: float, count: float) -> Any:
         def once(_: float, carry: Any) -> Any:

@@ -14,7 +14,7 @@ from footfall.contact.ground import Plane
 from footfall.contact.terrain import named
 from footfall.control.interface import Command, Sensed
 from footfall.control.learned.policy import SHIPPED, Policy
-from footfall.control.learned.scan import FURTHEST, heights_under
+from footfall.control.learned.scan import MAX_HEIGHT, heights_under
 from footfall.errors import InputError
 from footfall.learn import training as training_file
 from footfall.learn.ppo import Settings
@@ -123,7 +123,7 @@ def test_a_scan_of_a_course_is_what_the_task_shows():
     _, memory = policy(0.0, CHEETAH, Sensed(q=q, v=v, forces=np.zeros((4, 3))), Command(), policy.start(CHEETAH))
     assert set(memory) == {"action"}
     low = q[2] - CHEETAH.poses["stand"].height
-    seen = np.clip(heights_under(course, q, SCAN) - low, -FURTHEST, FURTHEST)
+    seen = np.clip(heights_under(course, q, SCAN) - low, -MAX_HEIGHT, MAX_HEIGHT)
     assert np.abs(seen - task_sees).max() < 0.011  # corners are filled with a quarter circle of 1 cm
     assert np.median(np.abs(seen - task_sees)) < 1e-3
 

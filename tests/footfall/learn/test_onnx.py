@@ -20,7 +20,7 @@ from footfall.control.learned import onnx_file
 from footfall.control.learned.interface import KEYS, Interface
 from footfall.control.learned.network import OPERATIONS, Graph, Node, product
 from footfall.control.learned.policy import Drive, Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError
 from footfall.sensing.estimation.estimated import Estimated
 
@@ -99,7 +99,7 @@ def test_what_metadata_say_is_obeyed(walker_file, tmp_path):
     """A file of ours whose words were changed is wired as they say, not as it was written."""
     changed = with_metadata(walker_file, tmp_path / "changed.onnx", joint_stiffness="55")
     policy = Policy.load(changed)
-    assert isinstance(policy, TravelledPolicy)
+    assert isinstance(policy, ImportedPolicy)
     assert (policy.interface.kp == 55.0).all()
 
 
@@ -108,7 +108,7 @@ def elsewhere(policy, robot, order, signs, unit, history, stacking):
     """The same policy as someone else would have wired it: order, signs, unit and history are its own."""
     it, n, factor = policy.drive.interface(robot), robot.nj, 180.0 / np.pi if unit == "deg" else 1.0
     order, signs = np.array(order), np.array(signs, float)
-    sizes = [size for size, _ in policy.drive.parts(robot).values()]
+    sizes = [size for size, _ in policy.drive.terms(robot).values()]
     edges = np.cumsum([0, *sizes])
     # columns of an own observation in terms of the travelled one's newest frame
     to_own = np.zeros((47, 47))
@@ -156,7 +156,7 @@ def elsewhere(policy, robot, order, signs, unit, history, stacking):
         "observation_stacking": stacking,
         "observation_clip": [np.inf],
     }
-    return TravelledPolicy(graph, Interface.of(words, "a test"))
+    return ImportedPolicy(graph, Interface.of(words, "a test"))
 
 
 @pytest.mark.parametrize(("unit", "history", "stacking"), [("deg", 3, "term"), ("rad", 2, "frame")])
@@ -181,7 +181,7 @@ def test_a_travelled_policy_is_compiled_and_walks(walker_file, tmp_path):
     policy = Policy.load(file)
     simulation = ff.Simulation(CHEETAH, policy, command=Command(forward=0.4))
     rec = simulation.run(2.0)
-    assert isinstance(policy, TravelledPolicy)
+    assert isinstance(policy, ImportedPolicy)
     assert simulation.controller_is_compiled
     assert simulation.stopped is None
     assert rec.mean_velocity(after=1.0)[0] == pytest.approx(0.4, abs=0.06)

@@ -14,7 +14,7 @@ from footfall.control.learned.differences import fits_robot
 from footfall.control.learned.interface import Interface
 from footfall.control.learned.mapping import read_mapping
 from footfall.control.learned.policy import Policy
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError
 from footfall.learn.preflight import preflight
 from footfall.learn.recover import RecoverTask, assess_recovery
@@ -69,7 +69,7 @@ def kinds(found):
 
 def full_mapping(file, **changes):
     """A mapping that says everything again, with changes."""
-    it = Policy.load(file).drive.interface(CHEETAH).words()
+    it = Policy.load(file).drive.interface(CHEETAH).to_dict()
     return toml({**it, **changes})
 
 
@@ -106,11 +106,11 @@ def test_a_mapping_short_of_a_joint_is_named(file, tmp_path):
     mapping.write_text(toml({"joint_names": list(NAMES[:-1])}))
     found = preflight(file, CHEETAH, mapping, seconds=0)
     assert "missing_joint" in kinds(found)
-    assert any("RH_knee" in m.words for m in found.mismatches)
+    assert any("RH_knee" in m.message for m in found.mismatches)
 
 
 def test_a_pose_that_does_not_stand_is_found_without_anything_to_compare_with():
-    words = Policy.load("mini_cheetah").drive.interface(CHEETAH).words()
+    words = Policy.load("mini_cheetah").drive.interface(CHEETAH).to_dict()
     assert fits_robot(Interface.of(words, "x"), CHEETAH) == []
     for changes in ({"joint_names": [*NAMES[1:], NAMES[0]]}, {"joint_signs": SIGNS}):
         assert [m.kind for m in fits_robot(Interface.of({**words, **changes}, "x"), CHEETAH)] == ["default_pose"]
@@ -159,7 +159,7 @@ def test_a_file_without_words_says_what_it_lacks(file, tmp_path):
     bare = with_metadata(file, tmp_path / "bare.onnx", drop=tuple(words))
     found = preflight(bare, CHEETAH)
     assert kinds(found) == {"unsaid"}
-    assert "joint_names" in found.mismatches[0].words
+    assert "joint_names" in found.mismatches[0].message
 
 
 def test_others_names_of_joints_and_observations_are_taken(file, tmp_path):
@@ -181,7 +181,7 @@ def test_others_names_of_joints_and_observations_are_taken(file, tmp_path):
     aliases = "\n".join(f'"{a}" = "{b}"' for a, b in zip(theirs, NAMES))
     mapping.write_text(f"rate = 50.0\naction_clip = 1.0\nclock_period = 0.4\n[joint_aliases]\n{aliases}\n")
     policy = Policy.load(foreign, mapping)
-    assert isinstance(policy, TravelledPolicy)
+    assert isinstance(policy, ImportedPolicy)
     assert policy.interface.joints == NAMES
     found = preflight(foreign, CHEETAH, mapping, engine="mujoco", seconds=3.0)
     assert found.ok
@@ -211,8 +211,8 @@ def test_the_shipped_policy_walks_in_mujoco_as_many_robots_that_differ():
 def test_assessing_sees_falls(file):
     """The same robots with gains that cannot carry them lie down."""
     graph, _ = onnx_file.read_onnx(file)
-    words = Policy.load(file).drive.interface(CHEETAH).words()
-    weak = TravelledPolicy(graph, Interface.of({**words, "joint_stiffness": [2.0]}, "x"))
+    words = Policy.load(file).drive.interface(CHEETAH).to_dict()
+    weak = ImportedPolicy(graph, Interface.of({**words, "joint_stiffness": [2.0]}, "x"))
     done = assess(weak, CHEETAH, engine="mujoco", robots=2, seconds=2.0)
     assert done.fallen.all()
     assert not done.ok

@@ -77,7 +77,7 @@ def test_a_standing_step_is_the_same_to_rounding(robot: Robot) -> None:
     """On stiff ground, where 1e-13 m of a foot's position would show."""
     q, v = robot.state("stand")
     q[2] -= 1e-4
-    command = JointCommand(q[7:], 0.0, 100.0, 2.0, 0.0).spread(robot.nj)
+    command = JointCommand(q[7:], 0.0, 100.0, 2.0, 0.0).broadcast(robot.nj)
     world = World(robot=robot)
     own, acted, done = step(world, State(q, v), command, np.zeros(6), 1e-3)
     other, there, done_there = step(world.in_limb_frames(), State(q, v), command, np.zeros(6), 1e-3)

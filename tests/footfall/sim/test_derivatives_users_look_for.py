@@ -38,7 +38,7 @@ def test_a_step_is_differentiated_by_any_physical_parameter():
     own, h = ROBOT.parameter("trunk.mass"), 1e-3
 
     alone = sim.model.physics
-    state = sim.q, sim.v, alone.world.contact.start(alone.world.spheres), hold.spread(ROBOT.nj), np.zeros(6)
+    state = sim.q, sim.v, alone.world.contact.start(alone.world.spheres), hold.broadcast(ROBOT.nj), np.zeros(6)
     step = ff.compile(moved, alone, *state, free=["trunk.mass"], verify=False)
 
     def velocity(mass):

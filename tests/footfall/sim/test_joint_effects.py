@@ -86,7 +86,9 @@ def lifted(height: float) -> np.ndarray:
 
 
 def test_ideal_joints_give_what_is_asked():
-    forces = joint_forces(CHEETAH, IDEAL, np.zeros(12), np.full(12, 50.0), JointCommand(torque=500.0).spread(12), 0.0)
+    forces = joint_forces(
+        CHEETAH, IDEAL, np.zeros(12), np.full(12, 50.0), JointCommand(torque=500.0).broadcast(12), 0.0
+    )
     np.testing.assert_array_equal(forces.motor, 500.0)
     np.testing.assert_array_equal(forces.passive, 0.0)
 
@@ -106,7 +108,7 @@ def test_end_stops_hold_a_pushed_joint_within_a_little_of_its_limit(integrator):
 def test_end_stops_push_back_only():
     robot = pendulum(1, lower=-0.5, upper=0.5)
     for q, rate in ((0.51, -20.0), (0.51, 0.0), (0.6, 5.0), (-0.51, 20.0), (0.0, 30.0)):
-        force = joint_forces(robot, JointModel(), np.array([q]), np.array([rate]), JointCommand().spread(1), 0.0)
+        force = joint_forces(robot, JointModel(), np.array([q]), np.array([rate]), JointCommand().broadcast(1), 0.0)
         assert force.passive[0] * np.sign(q) <= 0.0
 
 
@@ -180,7 +182,7 @@ def test_stiction_holds_a_joint_up_to_its_ratio_and_lets_go_to_sliding_friction(
     world = World(robot=robot, joints=JointModel(static_ratio=ratio), gravity=(0.0, 0.0, 0.0))
     run = many_steps(world)
     for share in (0.95 * ratio, 1.05 * ratio):
-        push = ff.JointCommand(torque=np.array([share * friction])).spread(1)
+        push = ff.JointCommand(torque=np.array([share * friction])).broadcast(1)
         after = run(State(np.zeros(1), np.zeros(1)), push, dt=1e-3, count=100)
         if share < ratio:
             assert abs(after.v[0]) < 1.1e-3

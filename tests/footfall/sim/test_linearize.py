@@ -42,7 +42,7 @@ def around(step, q, v, command, push):
     def slopes(h):
         moves = np.concatenate([h * np.eye(2 * nv + step.nu), -h * np.eye(2 * nv + step.nu)])
         starts = np.stack([integrate(robot, q, d[:nv], 1.0) for d in moves])
-        pushes, asked, at = np.tile(push, (len(moves), 1)), dict(vars(command.spread(robot.nj))), 2 * nv
+        pushes, asked, at = np.tile(push, (len(moves), 1)), dict(vars(command.broadcast(robot.nj))), 2 * nv
         for name, width in zip(step.by, step.widths):
             if name == "push":
                 pushes = pushes + moves[:, at : at + width]
@@ -227,7 +227,7 @@ def test_unknown_inputs_and_worlds_are_refused():
 def test_a_simulation_is_linearised_with_its_own_integrator():
     sim = ff.Simulation(library.load("mini_cheetah"), contact=Compliant.as_printed(), integrator="heun", dt=1e-4)
     at, body = ff.linearize(sim, sim.q, sim.v), replace(sim.state, q=sim.q, v=sim.v)
-    after = physics(sim.model.physics, body, JointCommand().spread(12), np.zeros(6))
+    after = physics(sim.model.physics, body, JointCommand().broadcast(12), np.zeros(6))
     np.testing.assert_allclose(at.q, after.q, atol=1e-12)
     np.testing.assert_allclose(at.v, after.v, atol=1e-9)
     euler = ff.linearize(sim.model.world, sim.q, sim.v, dt=1e-4, steps=sim.model.substeps)
@@ -277,7 +277,7 @@ def test_derivatives_with_a_ball_beside_the_robot_are_those_of_central_differenc
     sim = ff.Simulation(hopper(), objects=[ball], start=([0.2199], [0.0]))
     q, v = ff.sim.whole_state(sim)
     assert (len(q), len(v)) == (8, 7)
-    step, command = LinearStep(sim), JointCommand(torque=np.array([-2.0])).spread(1)
+    step, command = LinearStep(sim), JointCommand(torque=np.array([-2.0])).broadcast(1)
     world, nv, lin = sim.model.world, 7, step(q, v, command)
 
     def slopes(h):

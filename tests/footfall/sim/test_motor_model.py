@@ -32,7 +32,7 @@ def told(model: MotorModel, ticks: int) -> list[ff.JointCommand]:
 
 def test_ideal_motors_change_nothing():
     for k, command in enumerate(told(MotorModel(), 5)):
-        expected = ramp(k / 500.0, None, NOTHING, Command(), {})[0].spread(JOINTS)
+        expected = ramp(k / 500.0, None, NOTHING, Command(), {})[0].broadcast(JOINTS)
         for key in ("position", "velocity", "kp", "kd", "torque"):
             np.testing.assert_array_equal(getattr(command, key), getattr(expected, key))
 

@@ -40,7 +40,7 @@ def test_joint_torque_is_that_of_the_published_motor_model():
     for _ in range(200):
         torque, rates = rng.uniform(-60, 60, 12), rng.uniform(-60, 60, 12)
         rates = np.where(np.abs(rates) < 0.1, 1.0, rates)  # dry friction reverses within 0.05 rad/s
-        got = joint_forces(CHEETAH, model, np.zeros(12), rates, JointCommand(torque=torque).spread(12), 0.0)
+        got = joint_forces(CHEETAH, model, np.zeros(12), rates, JointCommand(torque=torque).broadcast(12), 0.0)
         expected = [
             published(torque[k], rates[k], gears[name.split("_")[1]]) for k, name in enumerate(CHEETAH.joint_names)
         ]
@@ -59,7 +59,7 @@ def test_xiling_has_the_motors_of_its_paper():
 
 # -- gears -----------------------------------------------------------------------------------------------------------
 def test_joint_is_free_within_the_backlash_and_sprung_beyond_it():
-    model, held = dataclasses.replace(IDEAL, backlash=0.02), JointCommand(position=0.1, kp=100.0).spread(1)
+    model, held = dataclasses.replace(IDEAL, backlash=0.02), JointCommand(position=0.1, kp=100.0).broadcast(1)
     robot = pendulum(1)
 
     def torque(q: float) -> tuple[float, float]:
@@ -74,7 +74,7 @@ def test_joint_is_free_within_the_backlash_and_sprung_beyond_it():
 
 def test_loaded_joint_settles_half_the_backlash_further_down():
     robot = pendulum(1)
-    held = JointCommand(position=0.5, kp=50.0, kd=1.0).spread(1)
+    held = JointCommand(position=0.5, kp=50.0, kd=1.0).broadcast(1)
     rest = []
     for backlash in (0.0, 0.04):
         world = World(robot=robot, ground=FAR, joints=dataclasses.replace(IDEAL, backlash=backlash))
@@ -87,7 +87,7 @@ def test_loaded_joint_settles_half_the_backlash_further_down():
 def test_gear_loss_takes_its_part_of_the_torque_whichever_way_it_flows():
     model = dataclasses.replace(IDEAL, gear_loss=0.1)
     for rate, expected in ((2.0, 0.9), (-2.0, 1.1)):
-        asked = JointCommand(torque=5.0).spread(1)
+        asked = JointCommand(torque=5.0).broadcast(1)
         got = joint_forces(pendulum(1), model, np.zeros(1), np.array([rate]), asked, 0.0)
         assert got.motor[0] == 5.0
         assert got.motor[0] + got.passive[0] == pytest.approx(5.0 * expected)
@@ -98,7 +98,7 @@ def test_gear_effects_trace_also_as_free_parameters():
     world = World(robot=hung(CHEETAH), ground=FAR, joints=JointModel())
 
     def torque(world: World, q: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        command = JointCommand(position=0.1, kp=20.0).spread(12)
+        command = JointCommand(position=0.1, kp=20.0).broadcast(12)
         got = joint_forces(world.robot, world.joints, q, rates, command, 1e-3)
         return got.motor + got.passive
 

@@ -85,7 +85,7 @@ def test_dynakat_goes_ten_seconds_with_fabrik_in_the_compiled_loop(pattern: str)
 
 
 def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
-    from footfall.control.joint.joint_pd import joint_targets, reached_targets
+    from footfall.control.joint.joint_pd import iterative_joint_targets, joint_targets
 
     robot = library.load("dynakat")
     for pattern in ("trot", "walk"):
@@ -93,7 +93,7 @@ def test_fabrik_in_a_controller_asks_for_the_closed_form_s_feet() -> None:
         last = joint_targets(robot, gait, np.zeros(4), 0.0)
         for t in np.arange(0.0, gait.period, 0.01):
             phase = ff.gait.clock_phase(gait, t)
-            last = reached_targets(robot, gait, phase, last)
+            last = iterative_joint_targets(robot, gait, phase, last)
             wanted = joint_targets(robot, gait, phase)
             feet = [foot_positions(robot, robot.state(joints)[0]) for joints in (last, wanted)]
             assert np.abs(feet[0] - feet[1]).max() < 2e-6

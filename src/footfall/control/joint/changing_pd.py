@@ -14,15 +14,15 @@ from footfall.control.joint.joint_pd import (
     check_gain,
     check_inverse,
     gains_of,
+    iterative_planar_targets,
     longest_stride,
     planar_targets,
-    reached_planar,
 )
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.oscillators.networks import Beat, Network, network_of
+from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.transition import Transition
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
@@ -68,7 +68,7 @@ class ChangingPD(Controller):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         paced = {"stride": np.zeros(2)} if self.pace else {}
         last = {} if self.inverse == "closed" else {"joints": self.posture(robot)}
-        return {**first_rhythm(self._network, self.transition.beat(0.0)), **paced, **last}
+        return {**first_rhythm(self._network, self.transition.timing(0.0)), **paced, **last}
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree]:
         return memory["phase"][0], 1.0
@@ -76,7 +76,7 @@ class ChangingPD(Controller):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first gait."""
         first = self.transition.first
-        x, z = foot_offset(first, Beat.of(first).first_phase)
+        x, z = foot_offset(first, GaitTiming.of(first).first_phase)
         ramp = start_ramp(first, 0.0)
         return planar_targets(robot, first, ramp * x, ramp * z)
 
@@ -88,32 +88,34 @@ class ChangingPD(Controller):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         change, phase = self.transition, memory["phase"]
-        ramp, part = start_ramp(change.first, t), change.part(t)
+        ramp, blend = start_ramp(change.first, t), change.blend_at(t)
         x, z = change.foot_offset(phase, t)
         paced: dict[str, ndarray] = {}
         if self.pace:
-            most = [longest_stride(robot, gait) for gait in (change.first, change.second)]
-            speed, wanted = change.blend("speed", t), command.forward / change.second.speed
-            strider = Strider(speed, change.blend("period", t), most[0] + (most[1] - most[0]) * part)
+            max_strides = [longest_stride(robot, gait) for gait in (change.first, change.second)]
+            speed, strides_des = change.blend("speed", t), command.forward / change.second.speed
+            strider = Strider(
+                speed, change.blend("period", t), max_strides[0] + (max_strides[1] - max_strides[0]) * blend
+            )
             stride, paced["stride"] = strider.strides(
-                wanted * speed, wanted, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+                strides_des * speed, strides_des, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
             )
             x = stride * x
         ends: list[Float[ndarray, "nj"]] = [
             planar_targets(robot, gait, ramp * x, ramp * z)
             if self.inverse == "closed"
-            else reached_planar(robot, gait, ramp * x, ramp * z, memory["joints"], self.inverse)
+            else iterative_planar_targets(robot, gait, ramp * x, ramp * z, memory["joints"], self.inverse)
             for gait in (change.first, change.second)
         ]  # they differ in height and foot pitch alone
         kp, kd = (
-            gains_of(robot, a + (b - a) * part, spine)
+            gains_of(robot, a + (b - a) * blend, spine)
             for (a, b), spine in ((self.kp, self.spine_kp), (self.kd, self.spine_kd))
         )
-        position = ends[0] + (ends[1] - ends[0]) * part
+        position = ends[0] + (ends[1] - ends[0]) * blend
         if self.inverse != "closed":
             paced["joints"] = position
         landed = on_the_ground(robot, sensed) if self.touchdown else None
-        after = next_rhythm(self._network, memory, 1.0 / self.rate, change.beat(t), landed)
+        after = next_rhythm(self._network, memory, 1.0 / self.rate, change.timing(t), landed)
         return JointCommand(position=position, kp=kp, kd=kd), {**after, **paced}
 
     @property

@@ -38,24 +38,24 @@ class FootImpedance(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        answer, after = self.inner(t, robot, sensed, command, memory)
-        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
-        wanted_q = np.concatenate([sensed.q[: robot.nq - robot.nj], answer.position])
+        inner_command, after = self.inner(t, robot, sensed, command, memory)
+        inner_command, first = inner_command.broadcast(robot.nj), robot.nv - robot.nj
+        q_des = np.concatenate([sensed.q[: robot.nq - robot.nj], inner_command.position])
         J = feet_jacobian(robot, sensed.q)[:, 3:, first:]
-        away = foot_positions(robot, wanted_q) - foot_positions(robot, sensed.q)
+        position_error = foot_positions(robot, q_des) - foot_positions(robot, sensed.q)
         weight = weight_of(robot.mass, sensed.gravity)
         torque = gravity_terms(robot, sensed.q, sensed.gravity)[first:] + weight_torques(robot, sensed)
         rates = sensed.v[first:]
         for k in range(robot.nf):
-            force = weight * (self.stiffness * away[k] - self.damping * (J[k] @ rates))
+            force = weight * (self.stiffness * position_error[k] - self.damping * (J[k] @ rates))
             torque = torque + J[k].T @ force
         # joints that no foot's motion shows, such as a spine, keep their own feedback
-        seen = np.array(
+        moves_a_foot = np.array(
             [any(j in robot.tree.support[body] for body in robot.tree.feet) for j in range(1, robot.nj + 1)]
         )
-        kp = np.where(seen, 0.0, answer.kp)
-        kd = np.where(seen, self.joint_kd * robot.mass, answer.kd)
-        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
+        kp = np.where(moves_a_foot, 0.0, inner_command.kp)
+        kd = np.where(moves_a_foot, self.joint_kd * robot.mass, inner_command.kd)
+        return JointCommand(inner_command.position, inner_command.velocity, kp, kd, torque), after
 
 
 __all__ = ["FootImpedance"]

@@ -25,9 +25,10 @@ from nptrace._types import PyTree
 
 def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:
     """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
-    load, least = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
-    felt = np.where(load > least, 1.0, np.where(load <= least, 0.0, np.nan))  # a load that is no number shows
-    return felt if sensed.contact is None else sensed.contact
+    load, min_load = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
+    # a load that is not a number shows
+    in_contact = np.where(load > min_load, 1.0, np.where(load <= min_load, 0.0, np.nan))
+    return in_contact if sensed.contact is None else sensed.contact
 
 
 def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
@@ -50,11 +51,13 @@ class GravityCompensation(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        answer, after = self.inner(t, robot, sensed, command, memory)
-        answer = answer.spread(robot.nj)
+        inner_command, after = self.inner(t, robot, sensed, command, memory)
+        inner_command = inner_command.broadcast(robot.nj)
         legs = gravity_terms(robot, sensed.q, sensed.gravity)[robot.nv - robot.nj :]
-        torque = answer.torque + legs + weight_torques(robot, sensed)
-        return JointCommand(answer.position, answer.velocity, answer.kp, answer.kd, torque), after
+        torque = inner_command.torque + legs + weight_torques(robot, sensed)
+        return JointCommand(
+            inner_command.position, inner_command.velocity, inner_command.kp, inner_command.kd, torque
+        ), after
 
 
 @dataclass(frozen=True)
@@ -74,14 +77,16 @@ class ComputedTorque(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        answer, after = self.inner(t, robot, sensed, command, memory)
-        answer, first = answer.spread(robot.nj), robot.nv - robot.nj
+        inner_command, after = self.inner(t, robot, sensed, command, memory)
+        inner_command, first = inner_command.broadcast(robot.nj), robot.nv - robot.nj
         H = mass_matrix(robot, sensed.q)[first:, first:]
         q_J, rates = sensed.q[robot.nq - robot.nj :], sensed.v[first:]
-        wanted = self.bandwidth**2 * (answer.position - q_J) + 2.0 * self.bandwidth * (answer.velocity - rates)
+        acceleration_des = self.bandwidth**2 * (inner_command.position - q_J) + 2.0 * self.bandwidth * (
+            inner_command.velocity - rates
+        )
         bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
-        torque = H @ wanted + bias + weight_torques(robot, sensed)
+        torque = H @ acceleration_des + bias + weight_torques(robot, sensed)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
         kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
-        torque = torque - kp * (answer.position - q_J) - kd * (answer.velocity - rates)
-        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
+        torque = torque - kp * (inner_command.position - q_J) - kd * (inner_command.velocity - rates)
+        return JointCommand(inner_command.position, inner_command.velocity, kp, kd, torque), after

@@ -22,7 +22,7 @@ from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
 from footfall.errors import InputError, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
-from footfall.gait.oscillators.networks import Beat, Network, network_of
+from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import for_robot
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
@@ -37,9 +37,9 @@ from nptrace._types import Given, PyTree, Scalar
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
-_FURTHEST = 1.37  # half strides that a swing reaches from under the hip
-REACHES, RATES = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
-_CLOSE = 1e-4  # [m] from its place, a foot that is in reach
+_SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
+FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
+_REACH_TOLERANCE = 1e-4  # [m] from its place, a foot that is in reach
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -99,7 +99,7 @@ class JointPD(Controller):
         check_gait(robot, self.gait)  # says now what it cannot do
         if self.clock:
             return {}
-        memory = first_rhythm(self._network, Beat.of(self.gait))
+        memory = first_rhythm(self._network, GaitTiming.of(self.gait))
         if self.inverse != "closed":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
         if self.pace:
@@ -112,7 +112,7 @@ class JointPD(Controller):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
         check_gait(robot, self.gait)
-        phase = clock_phase(self.gait, 0.0) if self.clock else Beat.of(self.gait).first_phase
+        phase = clock_phase(self.gait, 0.0) if self.clock else GaitTiming.of(self.gait).first_phase
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
@@ -127,20 +127,20 @@ class JointPD(Controller):
         else:
             phase = memory["phase"]
             landed = on_the_ground(robot, sensed) if self.touchdown else None
-            after = next_rhythm(self._network, memory, 1.0 / self.rate, Beat.of(self.gait), landed)
+            after = next_rhythm(self._network, memory, 1.0 / self.rate, GaitTiming.of(self.gait), landed)
         kp, kd = self._gains(robot)
         ramp, stride = start_ramp(self.gait, t), 1.0
         if self.pace:
-            gait, asked = self.gait, command.forward
+            gait, speed_command = self.gait, command.forward
             strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
             stride, after["stride"] = strider.strides(
-                asked, asked / gait.speed, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+                speed_command, speed_command / gait.speed, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
             )
         if self.inverse == "closed":
             position = joint_targets(robot, self.gait, phase, ramp, stride)
         else:
             last = joint_targets(robot, self.gait, np.zeros(4), 0.0) if self.clock else memory["joints"]
-            position = reached_targets(robot, self.gait, phase, last, ramp, stride, self.inverse)
+            position = iterative_joint_targets(robot, self.gait, phase, last, ramp, stride, self.inverse)
             after = after if self.clock else {**after, "joints": position}
         return JointCommand(position=position, kp=kp, kd=kd), after
 
@@ -174,16 +174,16 @@ def joint_targets(
 
 def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
-    targets = _elsewhere(robot)
+    targets = _rest_targets(robot)
     for k, stance in enumerate(stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
-        joints, _ = _put(robot, stance, x[k], z[k] - depth, gait.foot_pitch)
+        joints, _ = _place_foot(robot, stance, x[k], z[k] - depth, gait.foot_pitch)
         for j, angle in zip(stance.leg.joints, joints):
             targets[j] = angle
     return with_loops(robot, np.array(targets))
 
 
-def _put(robot: Robot, stance: LegStance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
+def _place_foot(robot: Robot, stance: LegStance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
@@ -192,11 +192,11 @@ def _put(robot: Robot, stance: LegStance, x: Scalar, z: Scalar, foot_pitch: Scal
     found = planar_inverse(leg, x, z, stance.knee, foot_pitch)
     if has_closed_form(robot, leg.name):
         return found
-    place = place_of(leg, leg.hip[0] + x, leg.hip[1] + leg.side, leg.hip[2] + z)
-    return LegPose(*numerical_leg(leg_chain(robot, leg.name), place, found.joints))
+    position = place_of(leg, leg.hip[0] + x, leg.hip[1] + leg.side, leg.hip[2] + z)
+    return LegPose(*numerical_leg(leg_chain(robot, leg.name), position, found.joints))
 
 
-def reached_targets(
+def iterative_joint_targets(
     robot: Robot,
     gait: Gait,
     phase: Float[ndarray, "4"],
@@ -207,45 +207,49 @@ def reached_targets(
 ) -> Float[ndarray, "nj"]:
     """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
-    return reached_planar(robot, gait, ramp * stride * x, ramp * z, last, rule)
+    return iterative_planar_targets(robot, gait, ramp * stride * x, ramp * z, last, rule)
 
 
-def reached_planar(
+def iterative_planar_targets(
     robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"], last: Float[ndarray, "nj"], rule: str
 ) -> Float[ndarray, "nj"]:
     """``planar_targets`` by FABRIK or resolved rate, from the joints ``last``."""
-    targets = _elsewhere(robot)
+    targets = _rest_targets(robot)
     for k, stance in enumerate(stances(robot, gait)):
         leg = stance.leg
         depth = stance.hip_height - leg.radius
-        place = place_of(leg, leg.hip[0] + x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + z[k])
-        rests = [targets[j] for j in leg.joints]
-        found = reached_leg(robot, leg, stance.knee, place, [last[j] for j in leg.joints], gait.foot_pitch, rule, rests)
+        position = place_of(leg, leg.hip[0] + x[k], leg.hip[1] + leg.side, leg.hip[2] - depth + z[k])
+        rest_angles = [targets[j] for j in leg.joints]
+        found = iterative_leg_inverse(
+            robot, leg, stance.knee, position, [last[j] for j in leg.joints], gait.foot_pitch, rule, rest_angles
+        )
         for j, angle in zip(leg.joints, found.joints):
             targets[j] = angle
     return with_loops(robot, np.stack(targets))
 
 
-def reached_leg(
+def iterative_leg_inverse(
     robot: Robot,
     leg: Leg,
     knee: int,
-    place: Float[ndarray, "3"],
+    position: Float[ndarray, "3"],
     start: list[PyTree],
     foot_pitch: Scalar,
     rule: str,
-    rests: list[Scalar],
+    rest_angles: list[Scalar],
 ) -> LegPose:
     """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
-    what is redundant stays near ``rests`` by the latter."""
+    what is redundant stays near ``rest_angles`` by the latter."""
     chain = bent(leg_chain(robot, leg.name), knee)
     if rule == "fabrik":
-        found = fabrik_leg(chain, place, start, foot_pitch if leg.foot is not None else None, REACHES, 1e-6)
+        found = fabrik_leg(
+            chain, position, start, foot_pitch if leg.foot is not None else None, FABRIK_ITERATIONS, 1e-6
+        )
     else:
         if len(leg.joints) > 3:  # and then the foot goes to its place
-            start = list(resolved_rate_leg(chain, place, start, "manipulability", rests, 1, 1e-6).joints)
-        found = resolved_rate_leg(chain, place, start, iterations=RATES, tolerance=1e-6)
-    return LegPose(found.joints, found.residual < _CLOSE)
+            start = list(resolved_rate_leg(chain, position, start, "manipulability", rest_angles, 1, 1e-6).joints)
+        found = resolved_rate_leg(chain, position, start, iterations=RESOLVED_RATE_ITERATIONS, tolerance=1e-6)
+    return LegPose(found.joints, found.residual < _REACH_TOLERANCE)
 
 
 def check_inverse(inverse: str, who: str) -> None:
@@ -260,7 +264,7 @@ def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj
     return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
-def _elsewhere(robot: Robot) -> list[Scalar]:
+def _rest_targets(robot: Robot) -> list[Scalar]:
     """Where joints that are no leg's stay: arms and spines as in the stand, zero without one."""
     stand = robot.poses.get("stand")
     return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
@@ -315,14 +319,17 @@ def stances(robot: Robot, gait: Gait) -> tuple[LegStance, ...]:
     """The legs, and how they stand in a gait; the gait's numbers may be traced."""
     knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
     found = []
-    for name, asked in zip(LEGS, knees):
+    for name, gait_knee in zip(LEGS, knees):
         leg, knee, height = _standing(robot, name)
-        if (knee is None and asked is None) or (height is None and gait.hip_height is None):
+        if (knee is None and gait_knee is None) or (height is None and gait.hip_height is None):
             raise InputError(f"robot '{robot.name}' has no pose 'stand': give the gait hip_height and knees")
-        bend, raised = asked if asked is not None else knee, gait.hip_height if gait.hip_height is not None else height
-        assert bend is not None
-        assert raised is not None
-        found.append(LegStance(leg, bend, raised))
+        knee_used, hip_height_used = (
+            gait_knee if gait_knee is not None else knee,
+            gait.hip_height if gait.hip_height is not None else height,
+        )
+        assert knee_used is not None
+        assert hip_height_used is not None
+        found.append(LegStance(leg, knee_used, hip_height_used))
     return tuple(found)
 
 
@@ -344,7 +351,7 @@ def check_gait(robot: Robot, gait: Gait) -> None:
     """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
     for name, stance in zip(LEGS, stances(robot, gait)):
         leg, knee, height = stance.leg, stance.knee, stance.hip_height
-        joints, reachable = _put(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
+        joints, reachable = _place_foot(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
         if not reachable:
             raise InputError(
                 f"hip_height {height:g} m of gait '{gait.name}' is out of reach of {name} of '{robot.name}'"
@@ -365,8 +372,8 @@ def longest_stride(robot: Robot, gait: Gait) -> Scalar:
         - (stance.hip_height - stance.leg.radius) ** 2
         for stance in stances(robot, gait)
     ]
-    least = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
-    return np.minimum(3.0, 0.95 * least / (_FURTHEST * np.abs(gait.half_stride)))
+    shortest_reach = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
+    return np.minimum(3.0, 0.95 * shortest_reach / (_SWING_REACH * np.abs(gait.half_stride)))
 
 
 def check_gain(value: Given, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:

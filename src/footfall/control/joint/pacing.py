@@ -15,32 +15,35 @@ from nptrace._types import Scalar
 
 @dataclass(frozen=True)
 class Strider:
-    """What pacing needs of a gait at a moment: nominal speed [m/s], period [s], and the most strides that its legs
-    can take, in strides of its own."""
+    """A gait at a moment, as pacing needs it: nominal speed [m/s], period [s], and the longest step in strides of its
+    own."""
 
     speed: Scalar
     period: Scalar
-    most: Scalar
+    max_strides: Scalar
 
     def strides(
         self,
-        goal: Scalar,
-        wanted: Scalar,
+        speed_goal: Scalar,
+        strides_des: Scalar,
         sensed: Sensed,
         memory: Float[ndarray, "2"],
         ramp: Scalar,
         rate: Scalar,
         dt: float,
     ) -> tuple[Scalar, Float[ndarray, "2"]]:
-        """(strides to take, memory): those ``wanted``, and an integral of what the speed lacks of ``goal`` [m/s], at
-        ``rate`` [1/s].
+        """Return (strides to take, memory): ``strides_des``, and an integral of what the speed lacks of ``speed_goal``
+        [m/s], at ``rate`` [1/s].
 
         The memory is the speed of the trunk, a cycle's mean [m/s], and what is added to the stride.
         """
         R = to_rotation(sensed.q[3:7])
         velocity = R @ sensed.v[3:6]
-        ahead = (R[0, 0] * velocity[0] + R[1, 0] * velocity[1]) / np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
-        mean = memory[0] + dt / self.period * (ahead - memory[0])
-        lack = memory[1] + dt * rate * ramp * (ramp * goal - mean) / self.speed
-        lack = np.clip(wanted + lack, -self.most, self.most) - wanted  # an integral that the legs cannot follow stays
-        return np.clip(wanted + memory[1], -self.most, self.most), np.stack([mean, lack])
+        forward_speed = (R[0, 0] * velocity[0] + R[1, 0] * velocity[1]) / np.sqrt(
+            R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12
+        )
+        mean = memory[0] + dt / self.period * (forward_speed - memory[0])
+        integral = memory[1] + dt * rate * ramp * (ramp * speed_goal - mean) / self.speed
+        # an integral that the legs cannot follow stays
+        integral = np.clip(strides_des + integral, -self.max_strides, self.max_strides) - strides_des
+        return np.clip(strides_des + memory[1], -self.max_strides, self.max_strides), np.stack([mean, integral])

@@ -15,13 +15,20 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
-from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_inverse, gains_of, reached_leg, with_loops
+from footfall.control.joint.joint_pd import (
+    SPINE_GAINS,
+    check_gain,
+    check_inverse,
+    gains_of,
+    iterative_leg_inverse,
+    with_loops,
+)
 from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import InputError
 from footfall.gait.named_plans import named_plan
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Plan, PlannedPose
-from footfall.gait.takeover import taken_over
+from footfall.gait.planner import MotionPlan, PlannedPose
+from footfall.gait.takeover import take_over
 from footfall.kinematics.closed_loops import motor_torques
 from footfall.kinematics.forward import body_poses, center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
@@ -33,9 +40,10 @@ from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
 from nptrace._types import Given, PyTree, Scalar
 
-_AHEAD = 1e-3  # [s] over which joint rates are taken
-_SEEN, _CYCLES = 0.1, 10.0  # [s] between looks at a plan's reach, and of looks: later cycles are like the first
-_SOFT = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
+_RATE_INTERVAL = 1e-3  # [s] over which joint rates are taken
+# [s] between looks at a plan's reach, and of looks: later cycles are like the first
+_CHECK_INTERVAL, _CHECKED_DURATION = 0.1, 10.0
+_REGULARISATION = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,7 +54,7 @@ class PlanFollower(Controller):
     ``closed``, or ``fabrik`` or ``resolved_rate``, which go on from the joints that they found a tick before.
     """
 
-    plan: Plan
+    plan: MotionPlan
     kp: float = 40.0
     kd: float = 1.0
     rate: float = 1000.0  # [Hz]
@@ -64,8 +72,8 @@ class PlanFollower(Controller):
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The joints, of an inverse that goes on from them; says now if a foot is out of reach at the start."""
-        placed = self.plan.at(0.0)
-        for leg, (_, reachable) in zip(LEGS, _legs(robot, placed, self.foot_pitch)):
+        pose = self.plan.at(0.0)
+        for leg, (_, reachable) in zip(LEGS, _legs(robot, pose, self.foot_pitch)):
             if not reachable:
                 raise InputError(f"the plan puts foot {leg} of '{robot.name}' out of reach at its start")
         return {} if self.inverse == "closed" else {"joints": self.posture(robot)}
@@ -81,33 +89,33 @@ class PlanFollower(Controller):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        placed = self.plan.at(t)
-        joints = self._joints(robot, placed, memory.get("joints"))
-        ahead = self._joints(robot, self.plan.at(t + _AHEAD), joints)
+        pose = self.plan.at(t)
+        joints = self._joints(robot, pose, memory.get("joints"))
+        ahead = self._joints(robot, self.plan.at(t + _RATE_INTERVAL), joints)
         memory = memory if self.inverse == "closed" else {**memory, "joints": joints}
         torque: ndarray | float = 0.0
         if self.feed_forward:
-            torque = self.feed_forward * weight_torques(robot, placed, joints, sensed.gravity)
+            torque = self.feed_forward * weight_torques(robot, pose, joints, sensed.gravity)
             if robot.loops:
-                torque = motor_torques(robot, planned_state(robot, placed, joints), torque)
+                torque = motor_torques(robot, planned_state(robot, pose, joints), torque)
         kp, kd = gains_of(robot, self.kp, self.spine_kp), gains_of(robot, self.kd, self.spine_kd)
-        return JointCommand(joints, (ahead - joints) * (1.0 / _AHEAD), kp, kd, torque), memory
+        return JointCommand(joints, (ahead - joints) * (1.0 / _RATE_INTERVAL), kp, kd, torque), memory
 
-    def _joints(self, robot: Robot, placed: PlannedPose, last: Float[ndarray, "nj"] | None) -> Float[ndarray, "nj"]:
-        return planned_joints(robot, placed, self.foot_pitch, self.inverse, last)
+    def _joints(self, robot: Robot, pose: PlannedPose, last: Float[ndarray, "nj"] | None) -> Float[ndarray, "nj"]:
+        return planned_joints(robot, pose, self.foot_pitch, self.inverse, last)
 
 
-def replanned(new: Given, old: Given, when: float) -> PlanFollower:
+def take_over_plan(new: Given, old: Given, when: float) -> PlanFollower:
     """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
     if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
         raise InputError("a plan is taken over from one PlanFollower to another")
-    return replace(new, plan=taken_over(old.plan, new.plan, when))
+    return replace(new, plan=take_over(old.plan, new.plan, when))
 
 
-def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> Plan:
+def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> MotionPlan:
     """A plan by its name and those of later ones (``gait.named_plans``), unless it takes a foot out of reach."""
     plan = named_plan(robot, text, speed, duration)
-    for t in np.arange(0.0, min(plan.duration, _CYCLES), _SEEN):
+    for t in np.arange(0.0, min(plan.duration, _CHECKED_DURATION), _CHECK_INTERVAL):
         for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):
             if not reachable:
                 raise InputError(f"the plan takes foot {leg} of '{robot.name}' out of reach after {t:.2f} s")
@@ -116,7 +124,7 @@ def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float
 
 def planned_joints(
     robot: Robot,
-    placed: PlannedPose,
+    pose: PlannedPose,
     foot_pitch: float = 0.0,
     inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
@@ -128,29 +136,29 @@ def planned_joints(
     targets: list[Scalar] = [0.0] * robot.nj
     if robot.loops and "stand" in robot.poses:  # from which the loops are closed, on their side
         targets = [float(angle) for angle in robot.poses["stand"].joints]
-    for leg, (joints, _) in zip(LEGS, _legs(robot, placed, foot_pitch, inverse, last)):
+    for leg, (joints, _) in zip(LEGS, _legs(robot, pose, foot_pitch, inverse, last)):
         for j, angle in zip(leg_geometry(robot, leg).joints, joints):
             targets[j] = angle
     return with_loops(robot, np.array(targets))
 
 
-def planned_state(robot: Robot, placed: PlannedPose, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
+def planned_state(robot: Robot, pose: PlannedPose, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
     """q of a plan: the body where it should be."""
-    yaw, pitch, roll = (0.5 * placed.euler[k] for k in range(3))
+    yaw, pitch, roll = (0.5 * pose.euler[k] for k in range(3))
     quat = np.stack([np.cos(yaw), 0.0 * yaw, 0.0 * yaw, np.sin(yaw)])
     quat = quaternion.multiply(quat, np.stack([np.cos(pitch), 0.0 * yaw, np.sin(pitch), 0.0 * yaw]))
     quat = quaternion.multiply(quat, np.stack([np.cos(roll), np.sin(roll), 0.0 * yaw, 0.0 * yaw]))
-    return np.concatenate([placed.position, quat, joints])
+    return np.concatenate([pose.position, quat, joints])
 
 
 def weight_torques(
-    robot: Robot, placed: PlannedPose, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
+    robot: Robot, pose: PlannedPose, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
 ) -> Float[ndarray, "nj"]:
     """Joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
-    q = planned_state(robot, placed, joints)
+    q = planned_state(robot, pose, joints)
     order = [robot.foot_index(leg) for leg in LEGS]
     feet = foot_positions(robot, q)
-    shares = load_shares(np.stack([feet[k][:2] for k in order]), placed.load, center_of_mass(robot, q)[:2])
+    shares = load_shares(np.stack([feet[k][:2] for k in order]), pose.load, center_of_mass(robot, q)[:2])
     J = feet_jacobian(robot, q)
     weight = weight_of(robot.mass, gravity)
     torques = gravity_terms(robot, q, gravity)[6:]
@@ -168,40 +176,42 @@ def load_shares(
     the part along them can be had; a soft diagonal lets the rest go.
     """
     A = np.stack([np.ones(4), feet[:, 0] - center[0], feet[:, 1] - center[1]])
-    G = A @ (load[:, None] * A.T) + _SOFT * np.eye(3)
+    G = A @ (load[:, None] * A.T) + _REGULARISATION * np.eye(3)
     # the first column of G⁻¹, by cofactors: b = (1, 0, 0)
-    first = np.stack(
+    first_column = np.stack(
         [
             G[1, 1] * G[2, 2] - G[1, 2] * G[1, 2],
             G[0, 2] * G[1, 2] - G[0, 1] * G[2, 2],
             G[0, 1] * G[1, 2] - G[0, 2] * G[1, 1],
         ]
     )
-    determinant = G[0, 0] * first[0] + G[0, 1] * first[1] + G[0, 2] * first[2]
-    return load * (A.T @ first) / determinant
+    determinant = G[0, 0] * first_column[0] + G[0, 1] * first_column[1] + G[0, 2] * first_column[2]
+    return load * (A.T @ first_column) / determinant
 
 
 def _legs(
     robot: Robot,
-    placed: PlannedPose,
+    pose: PlannedPose,
     foot_pitch: float,
     inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
 ) -> list[tuple[ndarray, PyTree]]:
     """Joint angles of the four legs and whether the feet are in reach."""
-    R_WB = from_euler(placed.euler)
+    R_WB = from_euler(pose.euler)
     poses = []
     for k, leg in enumerate(LEGS):
-        p_BF = R_WB.T @ (placed.feet[k] - placed.position)
-        rotation, origin, knee = _carried(robot, leg)
+        p_BF = R_WB.T @ (pose.feet[k] - pose.position)
+        rotation, origin, knee = _carrier_pose(robot, leg)
         p_CF = [sum(rotation[i][j] * (p_BF[i] - origin[i]) for i in range(3)) for j in range(3)]
-        place, geometry = np.stack(p_CF), leg_geometry(robot, leg)
+        position, geometry = np.stack(p_CF), leg_geometry(robot, leg)
         if last is None or inverse == "closed":
-            poses.append(tuple(leg_inverse(robot, leg, place, knee, foot_pitch=foot_pitch)))
+            poses.append(tuple(leg_inverse(robot, leg, position, knee, foot_pitch=foot_pitch)))
             continue
         stand = robot.poses["stand"].joints
-        start, rests = ([joints[j] for j in geometry.joints] for joints in (last, stand))
-        poses.append(tuple(reached_leg(robot, geometry, knee, place, start, foot_pitch, inverse, rests)))
+        start, rest_angles = ([joints[j] for j in geometry.joints] for joints in (last, stand))
+        poses.append(
+            tuple(iterative_leg_inverse(robot, geometry, knee, position, start, foot_pitch, inverse, rest_angles))
+        )
     return poses
 
 
@@ -209,7 +219,7 @@ Vector = tuple[float, ...]
 
 
 @lru_cache(maxsize=64)
-def _carried(robot: Robot, leg: str) -> tuple[tuple[Vector, ...], Vector, int]:
+def _carrier_pose(robot: Robot, leg: str) -> tuple[tuple[Vector, ...], Vector, int]:
     """Pose in the base of the body that carries a leg, its spine straight, and the knee's direction: plain numbers."""
     geometry = leg_geometry(robot, leg)
     stand = robot.poses.get("stand")

@@ -45,27 +45,32 @@ class ScrewTorque(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        answer, after = self.inner(t, robot, sensed, command, memory)
-        answer, base = answer.spread(robot.nj), robot.nv - robot.nj
+        inner_command, after = self.inner(t, robot, sensed, command, memory)
+        inner_command, base = inner_command.broadcast(robot.nj), robot.nv - robot.nj
         mode = sensed_mode(robot, sensed)
         carries = np.minimum(mode @ carrying_joints(robot), 1.0)
-        behind, rates = answer.position - sensed.q[robot.nq - robot.nj :], answer.velocity - sensed.v[base:]
-        holding = answer.torque + gravity_terms(robot, sensed.q, sensed.gravity)[base:] + weight_torques(robot, sensed)
-        torques = holding + answer.kp * behind + answer.kd * rates
-        wanted = self.bandwidth**2 * behind + 2.0 * self.bandwidth * rates
+        position_error, rate_error = (
+            inner_command.position - sensed.q[robot.nq - robot.nj :],
+            inner_command.velocity - sensed.v[base:],
+        )
+        support_torque = (
+            inner_command.torque + gravity_terms(robot, sensed.q, sensed.gravity)[base:] + weight_torques(robot, sensed)
+        )
+        torques = support_torque + inner_command.kp * position_error + inner_command.kd * rate_error
+        acceleration_des = self.bandwidth**2 * position_error + 2.0 * self.bandwidth * rate_error
         known = Known(
             force=np.concatenate([np.zeros(base), torques]),
-            accelerations=wanted,
+            accelerations=acceleration_des,
             given=1.0 - carries,
             mode=mode if self.feet == "held" else 0.0 * mode,
             foot_forces=mode[:, None] * sensed.forces,
         )
         found = solve_by_structure(robot, sensed.q, sensed.v, known, sensed.gravity)
         # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
-        kp = np.where(carries > 0.5, answer.kp, self.bandwidth**2 * found.inertia)
-        kd = np.where(carries > 0.5, answer.kd, 2.0 * self.bandwidth * found.inertia)
-        torque = np.where(carries > 0.5, holding, found.torques - kp * behind - kd * rates)
-        return JointCommand(answer.position, answer.velocity, kp, kd, torque), after
+        kp = np.where(carries > 0.5, inner_command.kp, self.bandwidth**2 * found.inertia)
+        kd = np.where(carries > 0.5, inner_command.kd, 2.0 * self.bandwidth * found.inertia)
+        torque = np.where(carries > 0.5, support_torque, found.torques - kp * position_error - kd * rate_error)
+        return JointCommand(inner_command.position, inner_command.velocity, kp, kd, torque), after
 
 
 def carrying_joints(robot: Robot) -> Float[ndarray, "nf nj"]:

@@ -24,7 +24,7 @@ from nptrace._types import PyTree, Scalar
 
 RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: of a motor that holds
 LOCKED = 1e9  # [N m s/rad]: of a brake, under which a joint creeps by less than a microradian a second
-_TURNS, _BENT = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
+_TURNING_RATE, _MIN_BEND = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,14 +89,14 @@ class Spine(ControllerWrapper):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
         before = memory if self.brake is None else memory["inner"]
-        answer, after = self.inner(t, robot, sensed, command, before)
-        answer = answer.spread(robot.nj)
+        inner_command, after = self.inner(t, robot, sensed, command, before)
+        inner_command = inner_command.broadcast(robot.nj)
         named, spine = self.motors(robot), spine_joints(robot)
-        own = _places(robot, dict.fromkeys(named, 1.0))
-        legs = 1.0 - _places(robot, dict.fromkeys((*named, *spine), 1.0))
-        phase, part = self.wrapped.gait_phase(before, t) or (0.0, 0.0)
-        angle = self.swing * part * np.sin(2.0 * np.pi * (phase + self.phase))
-        wanted = _places(robot, _senses(robot, self.moving(robot)))
+        own = _per_joint(robot, dict.fromkeys(named, 1.0))
+        legs = 1.0 - _per_joint(robot, dict.fromkeys((*named, *spine), 1.0))
+        phase, stride_fraction = self.wrapped.gait_phase(before, t) or (0.0, 0.0)
+        angle = self.swing * stride_fraction * np.sin(2.0 * np.pi * (phase + self.phase))
+        swing_angles = _per_joint(robot, _swing_shares(robot, self.moving(robot)))
         kd: Scalar = self.kd * own
         if self.brake is not None:
             locked, kept = self._lock(robot, sensed, memory)
@@ -106,11 +106,11 @@ class Spine(ControllerWrapper):
             after = {"inner": after, **kept}
         return (
             JointCommand(
-                answer.position * legs + wanted * angle,
-                answer.velocity * legs,
-                answer.kp * legs + own * self.kp,
-                answer.kd * legs + kd,
-                answer.torque * (legs + own * self.share),
+                inner_command.position * legs + swing_angles * angle,
+                inner_command.velocity * legs,
+                inner_command.kp * legs + own * self.kp,
+                inner_command.kd * legs + kd,
+                inner_command.torque * (legs + own * self.share),
             ),
             after,
         )
@@ -121,29 +121,29 @@ class Spine(ControllerWrapper):
         bend, rate = (np.stack([x[j - robot.nj] for j in at]) for x in (sensed.q, sensed.v))
         down = on_the_ground(robot, sensed)
         landed = np.max(down - memory["down"]) > 0.5
-        turned = (memory["way"] * rate < 0.0) & (np.abs(bend) > _BENT)
-        locked = np.where(landed, 0.0, np.where(turned, 1.0, memory["locked"]))
-        way = np.where(landed, 0.0, np.where(np.abs(rate) > _TURNS, np.sign(rate), memory["way"]))
-        return locked, {"way": way, "locked": locked, "down": down}
+        turned_back = (memory["way"] * rate < 0.0) & (np.abs(bend) > _MIN_BEND)
+        locked = np.where(landed, 0.0, np.where(turned_back, 1.0, memory["locked"]))
+        direction = np.where(landed, 0.0, np.where(np.abs(rate) > _TURNING_RATE, np.sign(rate), memory["way"]))
+        return locked, {"way": direction, "locked": locked, "down": down}
 
 
-def _places(robot: Robot, values: dict[str, float]) -> Float[ndarray, "nj"]:
+def _per_joint(robot: Robot, values: dict[str, float]) -> Float[ndarray, "nj"]:
     return np.array([values.get(name, 0.0) for name in robot.joint_names])
 
 
-def _senses(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
-    """Of every joint that swings its part of the whole, with the sign that extends the back."""
+def _swing_shares(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
+    """Return each swinging joint's share of the whole swing, signed so that a positive one extends the back."""
     found = {}
     poses = body_poses(robot)
     for name in joints:
         k = robot.joint_names.index(name) + 1
         body, joint = robot.tree.bodies[k], robot.joint(name)
-        turns = poses[k].R @ joint.axis
+        axis_W = poses[k].R @ joint.axis
         feet = [
             poses[b].point(p)[0]
             for b, p in zip(robot.tree.feet, robot.tree.foot_positions)
             if k in robot.tree.support[b]
         ]
         fore = 1.0 if np.mean(feet) > poses[body.parent].p[0] else -1.0
-        found[name] = (-fore * float(np.sign(turns[1])) if abs(turns[1]) > 0.5 else 1.0) / len(joints)
+        found[name] = (-fore * float(np.sign(axis_W[1])) if abs(axis_W[1]) > 0.5 else 1.0) / len(joints)
     return found

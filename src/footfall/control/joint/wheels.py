@@ -29,12 +29,12 @@ from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
 
-_MOST_SPEED, _MOST_TURN = 3.0, 1.5  # [m/s], [rad/s]
-_PICKS_UP = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
-_CATCHES_UP, _MOST_SLIP = (1.0, 20.0), (0.5, 15.0)  # [1/s], [m/s, rad/s]: of what speed and turn lack
-_NOW = (0.0, 2.0)  # of what speed and turn lack at once
-_TRAVEL = 0.35  # of the leg's standing height, by which legs may be longer or shorter
-_LEAK = 0.3  # [1/s], at which unequal legs become equal again
+_MAX_SPEED, _MAX_YAW_RATE = 3.0, 1.5  # [m/s], [rad/s]
+_MAX_COMMAND_RATE = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
+_SLIP_INTEGRAL_GAIN, _MAX_SLIP = (1.0, 20.0), (0.5, 15.0)  # [1/s], [m/s, rad/s]: of what speed and turn lack
+_SLIP_GAIN = (0.0, 2.0)  # of what speed and turn lack at once
+_LEG_TRAVEL_FRACTION = 0.35  # of the leg's standing height, by which legs may be longer or shorter
+_LEVEL_DECAY_RATE = 0.3  # [1/s], at which unequal legs become equal again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,28 +73,30 @@ class Wheels(Controller):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         rollers, dt = _rollers(robot, self.hip_height), 1.0 / self.rate
-        asked = np.stack(
-            [np.clip(command.forward, -_MOST_SPEED, _MOST_SPEED), np.clip(command.turn, -_MOST_TURN, _MOST_TURN)]
+        velocity_command = np.stack(
+            [np.clip(command.forward, -_MAX_SPEED, _MAX_SPEED), np.clip(command.turn, -_MAX_YAW_RATE, _MAX_YAW_RATE)]
         )
-        most = dt * np.array(_PICKS_UP)
-        velocity = memory["velocity"] + np.clip(asked - memory["velocity"], -most, most)
+        max_change = dt * np.array(_MAX_COMMAND_RATE)
+        velocity = memory["velocity"] + np.clip(velocity_command - memory["velocity"], -max_change, max_change)
         R, omega = to_rotation(sensed.q[3:7]), sensed.v[:3]
-        late = velocity - np.stack([sensed.v[3], omega[2]])
-        slip = np.clip(memory["slip"] + dt * np.array(_CATCHES_UP) * late, -np.array(_MOST_SLIP), _MOST_SLIP)
-        speed, turn = velocity + slip + np.array(_NOW) * late
+        velocity_error = velocity - np.stack([sensed.v[3], omega[2]])
+        slip = np.clip(
+            memory["slip"] + dt * np.array(_SLIP_INTEGRAL_GAIN) * velocity_error, -np.array(_MAX_SLIP), _MAX_SLIP
+        )
+        speed, turn = velocity + slip + np.array(_SLIP_GAIN) * velocity_error
         shorter = self._levelled(rollers, R, omega, memory["shorter"], dt)
         carried = R.T @ np.array([0.0, 0.0, weight_of(robot.mass, sensed.gravity) / len(rollers)])
         kp, kd = stand_gains(robot)
         kp, kd = 2.0 * kp if self.kp is None else self.kp, 2.0 * kd if self.kd is None else self.kd
-        position, rates, torque = (np.array(x) for x in (_at_rest(robot), np.zeros(robot.nj), np.zeros(robot.nj)))
+        position, rates, torque = (np.array(x) for x in (_rest_targets(robot), np.zeros(robot.nj), np.zeros(robot.nj)))
         kps, kds = kp * np.ones(robot.nj), kd * np.ones(robot.nj)
         for k, roller in enumerate(rollers):
-            place = np.array(roller.place) + np.stack([0.0, 0.0, shorter[k] + command.height * -1.0])
-            joints = leg_inverse(robot, roller.leg.name, place, roller.knee, nearly=True).joints
+            foot_target = np.array(roller.position) + np.stack([0.0, 0.0, shorter[k] + command.height * -1.0])
+            joints = leg_inverse(robot, roller.leg.name, foot_target, roller.knee, nearly=True).joints
             _, J = foot_jacobian(roller.leg, [sensed.q[7 + j] for j in roller.leg.joints])
             for i, j in enumerate(roller.leg.joints):
                 position[j], torque[j] = joints[i], -(J[:, i] @ carried)
-            ground_speed = speed - turn * roller.place[1]
+            ground_speed = speed - turn * roller.position[1]
             rates[roller.wheel] = roller.sense * ground_speed / roller.radius
             kps[roller.wheel] = 0.0
             kds[roller.wheel] = _wheel_gain(robot, roller.radius) if self.wheel_kd is None else self.wheel_kd
@@ -112,12 +114,12 @@ class Wheels(Controller):
         """Legs under hips that are too high become shorter, under those that sink longer."""
         changed = []
         for k, roller in enumerate(rollers):
-            x, y, z = roller.place
-            high = R[2, 0] * x + R[2, 1] * y
+            x, y, z = roller.position
+            height_error = R[2, 0] * x + R[2, 1] * y
             rising = omega[0] * y - omega[1] * x
-            most = _TRAVEL * -z
-            rate = self.level * (high + 0.1 * rising) - _LEAK * shorter[k]
-            changed.append(np.clip(shorter[k] + dt * rate, -most, most))
+            max_travel = _LEG_TRAVEL_FRACTION * -z
+            rate = self.level * (height_error + 0.1 * rising) - _LEVEL_DECAY_RATE * shorter[k]
+            changed.append(np.clip(shorter[k] + dt * rate, -max_travel, max_travel))
         return np.stack(changed)
 
 
@@ -130,7 +132,7 @@ class _Roller:
     wheel: int  # number of its joint
     sense: float  # 1 where a positive rate rolls forward
     radius: float
-    place: tuple[float, float, float]  # of its centre in the stand, in the carrier's frame
+    position: tuple[float, float, float]  # of its centre in the stand, in the carrier's frame
 
 
 @lru_cache(maxsize=64)
@@ -149,7 +151,7 @@ def _rollers(robot: Robot, hip_height: float | None) -> tuple[_Roller, ...]:
         angles = [float(joints[j]) for j in leg.joints]
         geometry, wheel = leg_geometry(robot, name, nearly=True), tree.feet[index]
         forward = _forward(robot, leg, angles, wheel)
-        place = foot_position(leg, angles)
+        position = foot_position(leg, angles)
         found.append(
             _Roller(
                 leg=leg,
@@ -157,7 +159,7 @@ def _rollers(robot: Robot, hip_height: float | None) -> tuple[_Roller, ...]:
                 wheel=wheel - 1,
                 sense=forward,
                 radius=robot.feet[index].radius,
-                place=(float(place[0]), float(place[1]), float(place[2])),
+                position=(float(position[0]), float(position[1]), float(position[2])),
             )
         )
     return tuple(found)
@@ -179,6 +181,6 @@ def _wheel_gain(robot: Robot, radius: float) -> float:
     return 0.25 * weight_of(robot.mass) * radius * radius
 
 
-def _at_rest(robot: Robot) -> list[Scalar]:
+def _rest_targets(robot: Robot) -> list[Scalar]:
     stand = robot.poses.get("stand")
     return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]

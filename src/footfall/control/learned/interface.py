@@ -1,4 +1,4 @@
-"""What a policy expects of a robot, in words that travel with it: joints, gains, rate, what it observes and does.
+"""The description of a policy that travels with it: joints, gains, rate, observations and actions.
 
 The same keys stand in the metadata of an ONNX file (as text; lists with commas) and in a mapping file (TOML), for a
 policy that was made elsewhere. Names are those of mjlab's and Isaac Lab's exports where those have one.
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import whole_number
-from footfall.control.learned.scan import Places
+from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, PyTree, Scalar
 
@@ -30,7 +30,7 @@ TERMS: Mapping[str, int] = {
     "clock": 2,
     "heights": 0,
 }
-ALSO: Mapping[str, str] = {
+TERM_ALIASES: Mapping[str, str] = {
     "base_ang_vel": "angular_velocity",
     "imu_ang_vel": "angular_velocity",
     "base_lin_vel": "linear_velocity",
@@ -55,12 +55,12 @@ STACKINGS = ("term", "frame")
 
 _LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")  # a number a joint
 _TERM_LISTS = ("observation_scales", "observation_clip")  # a number a part
-_PLACES = "scan_points"  # forward and left of the trunk [m], one place after another
+_SCAN_POINTS = "scan_points"  # forward and left of the trunk [m], one place after another
 _NUMBERS = ("rate", "action_clip", "clock_period")
 _NAMES = ("joint_names", "observation_names")
-_WORDS = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
+_CHOICES = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
 _FREE = ("robot",)
-KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_WORDS, "observation_history", _PLACES)
+KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_CHOICES, "observation_history", _SCAN_POINTS)
 # What is meant where nothing is said; of the rest nothing can be guessed.
 DEFAULTS: Mapping[str, Given] = {
     "robot": "",
@@ -73,7 +73,7 @@ DEFAULTS: Mapping[str, Given] = {
     "observation_history": 1,
     "observation_stacking": "term",
     "clock_period": None,
-    _PLACES: [],
+    _SCAN_POINTS: [],
 }
 NEEDED = tuple(key for key in KEYS if key not in DEFAULTS)
 
@@ -103,10 +103,10 @@ class Interface:
     history: int = 1  # observations that it sees, the oldest first
     stacking: str = "term"  # the last ones of each term, one term after another; or frame after frame
     clock_period: float | None = None  # [s]
-    scan: Places = ()  # where it sees heights of the ground
-    said: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not taken by default
+    scan: ScanPoints = ()  # where it sees heights of the ground
+    given_keys: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not taken by default
 
-    NOT_IN_DIGEST = ("said",)
+    NOT_IN_DIGEST = ("given_keys",)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -119,7 +119,7 @@ class Interface:
         return self.history * sum(self.sizes)
 
     # -- words -------------------------------------------------------------------------------------------------------
-    def words(self) -> dict[str, Given]:
+    def to_dict(self) -> dict[str, Given]:
         """As plain values under the keys of files."""
         return {
             "robot": self.robot,
@@ -139,24 +139,24 @@ class Interface:
             "observation_stacking": self.stacking,
             "frame": self.frame,
             "clock_period": self.clock_period,
-            _PLACES: [float(x) for place in self.scan for x in place],
+            _SCAN_POINTS: [float(x) for place in self.scan for x in place],
         }
 
     @staticmethod
-    def of(words: Mapping[str, Given], where: str) -> Interface:
+    def of(values: Mapping[str, Given], where: str) -> Interface:
         """From such values; what is wrong or missing is said of ``where``."""
-        missing = [key for key in NEEDED if key not in words]
+        missing = [key for key in NEEDED if key not in values]
         if missing:
             raise InputError(f"{where} does not say {', '.join(missing)}: write that into a mapping file (--mapping)")
-        full = {**DEFAULTS, **words}
+        full = {**DEFAULTS, **values}
         joints, terms = full["joint_names"], full["observation_names"]
-        lists = {key: _spread(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}
-        parts = {key: _spread(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
+        lists = {key: _broadcast(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}
+        parts = {key: _broadcast(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
         if "clock" in terms and not full["clock_period"]:
             raise InputError(f"{where} observes a clock and does not say its clock_period")
-        scan = _places(full[_PLACES], where)
+        scan = _scan_points(full[_SCAN_POINTS], where)
         if ("heights" in terms) != bool(scan):
-            raise InputError(f"{where} observes heights where it says {_PLACES}, and only there")
+            raise InputError(f"{where} observes heights where it says {_SCAN_POINTS}, and only there")
         return Interface(
             robot=full["robot"],
             joints=tuple(joints),
@@ -176,38 +176,38 @@ class Interface:
             stacking=full["observation_stacking"],
             clock_period=full["clock_period"],
             scan=scan,
-            said=frozenset(words),
+            given_keys=frozenset(values),
         )
 
 
-def _spread(values: Sequence[float], count: int, what: str, each: str) -> ndarray:
+def _broadcast(values: Sequence[float], count: int, what: str, each: str) -> ndarray:
     if len(values) not in (1, count):
         raise InputError(f"{what} must be one number or one a {each} ({count}), got {len(values)}")
     return np.full(count, values[0]) if len(values) == 1 else np.array(values, float)
 
 
-def _places(numbers: Sequence[float], where: str) -> Places:
+def _scan_points(numbers: Sequence[float], where: str) -> ScanPoints:
     if len(numbers) % 2:
-        raise InputError(f"{_PLACES} of {where} must be pairs of numbers, got {len(numbers)}")
+        raise InputError(f"{_SCAN_POINTS} of {where} must be pairs of numbers, got {len(numbers)}")
     return tuple(zip(map(float, numbers[::2]), map(float, numbers[1::2])))
 
 
-def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
+def check_values(values: Mapping[str, Given], where: str) -> dict[str, Given]:
     """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
     out: dict[str, PyTree] = {}
-    for key, value in words.items():
+    for key, value in values.items():
         what = f"{key} of {where}"
         if key in _NAMES:
             out[key] = _names(value, what)
-        elif key == _PLACES and value == []:
+        elif key == _SCAN_POINTS and value == []:
             out[key] = []
-        elif key in (*_LISTS, *_TERM_LISTS, _PLACES):
+        elif key in (*_LISTS, *_TERM_LISTS, _SCAN_POINTS):
             out[key] = _numbers(value, what, infinite=key == "observation_clip")
         elif key in _NUMBERS:
             out[key] = None if value in (None, False) else _numbers(value, what)[0]
-        elif key in _WORDS:
-            if value not in _WORDS[key]:
-                raise unknown(key, value, _WORDS[key])
+        elif key in _CHOICES:
+            if value not in _CHOICES[key]:
+                raise unknown(key, value, _CHOICES[key])
             out[key] = value
         elif key == "observation_history":
             out[key] = whole_number(value, what, 1, 1000)
@@ -215,10 +215,10 @@ def checked(words: Mapping[str, Given], where: str) -> dict[str, Given]:
             out[key] = str(value)
         else:
             raise unknown(f"key of {where}", key, KEYS)
-    return _sane(out, where)
+    return _check_values(out, where)
 
 
-def _sane(out: dict[str, PyTree], where: str) -> dict[str, Given]:
+def _check_values(out: dict[str, PyTree], where: str) -> dict[str, Given]:
     """Refuse numbers that no policy has."""
     for key, low in (("joint_stiffness", 0.0), ("joint_damping", 0.0), ("observation_clip", 0.0)):
         if key in out and min(out[key]) < low:
@@ -229,10 +229,10 @@ def _sane(out: dict[str, PyTree], where: str) -> dict[str, Given]:
     if any(abs(sign) != 1 for sign in out.get("joint_signs", ())):
         raise InputError(f"joint_signs of {where} must be 1 or -1 each")
     if "observation_names" in out:
-        out["observation_names"] = [ALSO.get(name, name) for name in out["observation_names"]]
+        out["observation_names"] = [TERM_ALIASES.get(name, name) for name in out["observation_names"]]
         for name in out["observation_names"]:
             if name not in TERMS:
-                raise unknown(f"part of an observation in {where}", name, (*TERMS, *ALSO))
+                raise unknown(f"part of an observation in {where}", name, (*TERMS, *TERM_ALIASES))
     return out
 
 
@@ -252,31 +252,31 @@ def _numbers(value: Given, what: str, infinite: bool = False) -> list[float]:
 
 
 # -- text --------------------------------------------------------------------------------------------------------------
-def to_text(words: Mapping[str, Given]) -> dict[str, str]:
+def to_text(values: Mapping[str, Given]) -> dict[str, str]:
     """Values as the text of metadata: lists with commas, "none" for nothing."""
 
     def shown(x: Scalar) -> str:
         return "none" if x is None else x if isinstance(x, str) else repr(x)
 
-    return {k: ",".join(map(shown, v)) if isinstance(v, list) else shown(v) for k, v in words.items()}
+    return {k: ",".join(map(shown, v)) if isinstance(v, list) else shown(v) for k, v in values.items()}
 
 
 def from_text(text: Mapping[str, str], where: str) -> dict[str, Given]:
     """Values of metadata; keys of others are left alone."""
-    return checked({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
+    return check_values({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
 
 
 def _value(key: str, text: str, what: str) -> Scalar:
     if key in _NAMES:
         return [name.strip() for name in text.split(",")]
-    if key in _WORDS or key in _FREE:
+    if key in _CHOICES or key in _FREE:
         return text
     if text == "none":
         return None
-    if key == _PLACES and not text:
+    if key == _SCAN_POINTS and not text:
         return []
     try:
         numbers = [float(x) for x in text.split(",")]
     except ValueError:
         raise InputError(f"{what} must be numbers, got {text[:60]!r}") from None
-    return numbers if key in (*_LISTS, *_TERM_LISTS, _PLACES) else numbers[0]
+    return numbers if key in (*_LISTS, *_TERM_LISTS, _SCAN_POINTS) else numbers[0]

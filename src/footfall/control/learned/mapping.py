@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from footfall._io.toml_file import parse_toml, read_toml_text
-from footfall.control.learned.interface import Interface, checked
+from footfall.control.learned.interface import Interface, check_values
 from footfall.errors import InputError
 from nptrace._types import Given
 
@@ -34,22 +34,22 @@ def read_mapping(path: str | Path) -> dict[str, Given]:
 
 
 def checked_mapping(mapping: Mapping[str, Given], where: str) -> dict[str, Given]:
-    """The same of a table that did not come from a file."""
+    """Check a mapping that did not come from a file."""
     aliases = mapping.get(ALIASES, {})
     if not isinstance(aliases, dict) or not all(isinstance(name, str) for name in aliases.values()):
         raise InputError(f"{ALIASES} of {where} must be a table of names, the policy's = the robot's")
-    rest = checked({key: value for key, value in mapping.items() if key != ALIASES}, where)
+    rest = check_values({key: value for key, value in mapping.items() if key != ALIASES}, where)
     return {**rest, ALIASES: dict(aliases)} if aliases else rest
 
 
-def wired(metadata: Mapping[str, Given], mapping: Mapping[str, Given], where: str) -> Interface:
-    """What a file's metadata and a mapping say together."""
-    words = {**renamed(metadata, mapping), **renamed(mapping, mapping)}
+def interface_of(metadata: Mapping[str, Given], mapping: Mapping[str, Given], where: str) -> Interface:
+    """Return the interface that a file's metadata and a mapping describe together."""
+    words = {**rename_joints(metadata, mapping), **rename_joints(mapping, mapping)}
     words.pop(ALIASES, None)
     return Interface.of(words, where)
 
 
-def renamed(words: Mapping[str, Given], mapping: Mapping[str, Given]) -> dict[str, Given]:
+def rename_joints(words: Mapping[str, Given], mapping: Mapping[str, Given]) -> dict[str, Given]:
     """Joints by the robot's names."""
     aliases = mapping.get(ALIASES, {})
     if "joint_names" not in words:

@@ -14,8 +14,8 @@ import nptrace
 from footfall.errors import InputError
 from nptrace._types import Given, PyTree, Scalar
 
-_WIDEST = 1 << 16  # numbers between two operations
-_UNROLLED = 12_000  # most weights of a layer that a trace writes out, product by product
+_MAX_WIDTH = 1 << 16  # numbers between two operations
+_MAX_UNROLLED_WEIGHTS = 12_000  # most weights of a layer that a trace writes out, product by product
 
 
 def elu(x: Scalar, alpha: float = 1.0) -> Scalar:
@@ -38,7 +38,7 @@ def product(x: Scalar, W: ndarray) -> Scalar:
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
     """
-    if W.size <= _UNROLLED or x.ndim != 1 or not nptrace.is_tracing():
+    if W.size <= _MAX_UNROLLED_WEIGHTS or x.ndim != 1 or not nptrace.is_tracing():
         return x @ W
     rows = np.arange(W.shape[0])
 
@@ -49,7 +49,7 @@ def product(x: Scalar, W: ndarray) -> Scalar:
 
 
 def layers_of(weights: PyTree, x: Scalar, activation: str = "tanh") -> list[Scalar]:
-    """What each layer of a network gives, the input first; the last one gives what it computes as it is.
+    """Return the input and the output of each layer; the last layer has no activation.
 
     ``weights`` are pairs (W, b); x is one input, or rows of them.
     """
@@ -83,7 +83,7 @@ class Graph:
     constants: Mapping[str, ndarray]
 
     def __call__(self, x: Scalar) -> Scalar:
-        """What the network gives for an observation, or for rows of them."""
+        """Evaluate the network for an observation, or for rows of them."""
         values: dict[str, Scalar] = {**self._constants, self.reads: x}
         for node in self.nodes:
             given = OPERATIONS[node.operation](node, *(values[key] if key else None for key in node.reads))
@@ -164,8 +164,8 @@ def _gather(node: Node, x: Scalar, places: Scalar) -> Scalar:
 def _concat(node: Node, *parts: Scalar) -> Scalar:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a Concat over another axis than the last is not read")
-    if sum(part.shape[-1] for part in parts) > _WIDEST:
-        raise InputError(f"a Concat of more than {_WIDEST} numbers is not read")
+    if sum(part.shape[-1] for part in parts) > _MAX_WIDTH:
+        raise InputError(f"a Concat of more than {_MAX_WIDTH} numbers is not read")
     return np.concatenate(parts, axis=-1)
 
 

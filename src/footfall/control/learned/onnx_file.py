@@ -20,12 +20,12 @@ from nptrace._types import Given, PyTree, Scalar
 
 OPSET, IR_VERSION = 17, 8
 NEWEST_OPSET = 30
-MOST_BYTES = 1 << 27
-_MOST_NODES = 10_000
+MAX_BYTES = 1 << 27
+_MAX_NODES = 10_000
 _ACTIVATIONS = {"tanh": "Tanh", "elu": "Elu", "relu": "Relu"}
 
 
-def library() -> ModuleType:
+def import_onnx() -> ModuleType:
     """The package ``onnx``, or one sentence on how to get it."""
     try:
         import onnx
@@ -45,7 +45,7 @@ def write_onnx(
     metadata: Mapping[str, str],
 ) -> None:
     """clip(layers((obs - mean) / spread)) in single precision, with words on how it is wired."""
-    onnx = library()
+    onnx = import_onnx()
     make, tensor = onnx.helper, onnx.numpy_helper.from_array
 
     def single(x: Scalar, name: str) -> Given:
@@ -77,14 +77,14 @@ def write_onnx(
 
 def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
     """(network, metadata) of a file that nobody vouches for."""
-    onnx, file = library(), Path(path)
+    onnx, file = import_onnx(), Path(path)
     try:
         with file.open("rb") as opened:
-            data = opened.read(MOST_BYTES + 1)
+            data = opened.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read the policy {file}: {reason(error)}") from None
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{file} is larger than {MOST_BYTES / 1e6:g} MB, too large for a policy")
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{file} is larger than {MAX_BYTES / 1e6:g} MB, too large for a policy")
     try:
         model = onnx.ModelProto.FromString(data)
         words = {p.key: p.value for p in model.metadata_props}
@@ -101,7 +101,7 @@ def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
 def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     """The operations that the first output needs, each of a kind that we read."""
     inner = model.graph
-    if not inner.node or len(inner.node) > _MOST_NODES:
+    if not inner.node or len(inner.node) > _MAX_NODES:
         raise InputError(f"{file} holds no network that a policy could be ({len(inner.node)} operations)")
     versions = {entry.domain: entry.version for entry in model.opset_import}
     if not 9 <= versions.get("", 0) <= NEWEST_OPSET:

@@ -1,4 +1,4 @@
-"""What a policy saw before: its last observations, the oldest first."""
+"""The history of a policy: its last observations, the oldest first."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ from footfall.contact.ground import Ground
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
 from footfall.control.joint.joint_pd import check_gain, gains_of
 from footfall.control.learned import onnx_file
-from footfall.control.learned.interface import DEFAULTS, Interface, checked, from_text, to_text
-from footfall.control.learned.mapping import checked_mapping, read_mapping, wired
+from footfall.control.learned.interface import DEFAULTS, Interface, check_values, from_text, to_text
+from footfall.control.learned.mapping import checked_mapping, interface_of, read_mapping
 from footfall.control.learned.network import ACTIVATIONS, Graph, layers_of
 from footfall.control.learned.past import append_history
-from footfall.control.learned.scan import FURTHEST, UNSEEN, Places, heights_seen
-from footfall.control.learned.travelled import TravelledPolicy
+from footfall.control.learned.scan import MAX_HEIGHT, NO_GROUND_MESSAGE, ScanPoints, heights_seen
+from footfall.control.learned.travelled import ImportedPolicy
 from footfall.draw.notebook import Summarised
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.gait.pattern import Gait, trot
@@ -40,17 +40,17 @@ from nptrace._types import Given, PyTree
 SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
 FORMAT = 1  # of its files
-_MOST_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
-_MOST_LAYERS = 32
-_LONGEST = 100  # observations that a policy sees
-_SPINE = 10.0  # how much stiffer joints are held that are no leg's
+_MAX_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
+_MAX_LAYERS = 32
+_MAX_HISTORY = 100  # observations that a policy sees
+_SPINE_STIFFNESS_RATIO = 10.0  # how much stiffer joints are held that are no leg's
 # Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
-GYRO, COMMAND, OFFSET, RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
+MAX_GYRO, MAX_COMMAND, MAX_OFFSET, MAX_RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """What a policy sees and does. An action of 1 turns a joint by ``reach`` [rad] from standing, held by PD.
+    """The interface of a policy to a robot. An action of 1 moves a joint by ``reach`` [rad] from standing, held by PD.
 
     Gains in N m/rad and N m s/rad. The gait is the clock that the policy hears, and when each foot should be down.
     """
@@ -61,11 +61,11 @@ class Drive:
     reach: float = 0.5
     rate: float = 50.0  # [Hz]
     history: int = 1  # observations that it sees, the oldest first
-    scan: Places = ()  # where it sees how high the ground is, forward and left of the trunk [m]
+    scan: ScanPoints = ()  # where it sees how high the ground is, forward and left of the trunk [m]
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
-        whole_number(self.history, "history of a Drive", 1, _LONGEST)
+        whole_number(self.history, "history of a Drive", 1, _MAX_HISTORY)
         object.__setattr__(self, "scan", tuple((float(x), float(y)) for x, y in self.scan))
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
@@ -75,7 +75,10 @@ class Drive:
     ) -> JointCommand:
         """The joint command of an action; ``gains`` multiply stiffness and damping."""
         position = _stand(robot) + self.reach * np.clip(action, -1.0, 1.0)
-        kp, kd = gains_of(robot, self.kp, _SPINE * self.kp), gains_of(robot, self.kd, _SPINE * self.kd)
+        kp, kd = (
+            gains_of(robot, self.kp, _SPINE_STIFFNESS_RATIO * self.kp),
+            gains_of(robot, self.kd, _SPINE_STIFFNESS_RATIO * self.kd),
+        )
         return JointCommand(position=position, kp=gains[0] * kp, kd=gains[1] * kd)
 
     def observe(
@@ -87,43 +90,46 @@ class Drive:
         action: Float[ndarray, "nj"],
         heights: Float[ndarray, "k"] | tuple[()] = (),
     ) -> Float[ndarray, "no"]:
-        """What a policy observes at one time, in the order of ``parts``; ``action`` is the last one."""
+        """Return the observation at one time, in the order of ``terms``; ``action`` is the last one."""
         down = -to_rotation(sensed.q[3:7])[2]
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
         cycles = t / self.gait.period
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
-        asked = np.stack([command.forward, command.sideways, command.turn])
-        told = [sensed.gyro, down, asked, joints, rates, action, np.stack([np.sin(angle), np.cos(angle)])]
-        told += [np.asarray(heights)] if self.scan else []
-        return np.concatenate([np.clip(x, -most, most) for x, (_, most) in zip(told, self.parts(robot).values())])
+        velocity_command = np.stack([command.forward, command.sideways, command.turn])
+        values = [sensed.gyro, down, velocity_command, joints, rates, action, np.stack([np.sin(angle), np.cos(angle)])]
+        values += [np.asarray(heights)] if self.scan else []
+        return np.concatenate([np.clip(x, -limit, limit) for x, (_, limit) in zip(values, self.terms(robot).values())])
 
-    def parts(self, robot: Robot) -> dict[str, tuple[int, float]]:
+    def terms(self, robot: Robot) -> dict[str, tuple[int, float]]:
         """The parts of an observation in order: name, how many numbers, and the most that each can be."""
-        seen = {"heights": (len(self.scan), FURTHEST)} if self.scan else {}  # of the ground [m]
+        seen = {"heights": (len(self.scan), MAX_HEIGHT)} if self.scan else {}  # of the ground [m]
         return {
-            "angular_velocity": (3, GYRO),  # of the base, in its own axes [rad/s]
+            "angular_velocity": (3, MAX_GYRO),  # of the base, in its own axes [rad/s]
             "down": (3, 1.0),  # direction of gravity in base axes
-            "command": (3, COMMAND),  # forward, sideways [m/s], turn [rad/s]
-            "joints": (robot.nj, OFFSET),  # from standing [rad]
-            "rates": (robot.nj, RATE),  # [rad/s]
+            "command": (3, MAX_COMMAND),  # forward, sideways [m/s], turn [rad/s]
+            "joints": (robot.nj, MAX_OFFSET),  # from standing [rad]
+            "rates": (robot.nj, MAX_RATE),  # [rad/s]
             "action": (robot.nj, 1.0),  # the last one
             "clock": (2, 1.0),  # sine and cosine of the gait's phase
             **seen,
         }
 
-    def place(self, robot: Robot, name: str) -> slice:
+    def term_slice(self, robot: Robot, name: str) -> slice:
         """Where a part lies in what is observed at one time."""
         at = 0
-        for key, (count, _) in self.parts(robot).items():
+        for key, (count, _) in self.terms(robot).items():
             if key == name:
                 return slice(at, at + count)
             at += count
-        raise unknown("part of an observation", name, self.parts(robot))
+        raise unknown("part of an observation", name, self.terms(robot))
 
     def interface(self, robot: Robot) -> Interface:
-        """The same in words that travel."""
-        parts, n = self.parts(robot), robot.nj
-        kp, kd = gains_of(robot, self.kp, _SPINE * self.kp), gains_of(robot, self.kd, _SPINE * self.kd)
+        """Describe this drive on a robot as an ``Interface``, which can be written to a file."""
+        terms, n = self.terms(robot), robot.nj
+        kp, kd = (
+            gains_of(robot, self.kp, _SPINE_STIFFNESS_RATIO * self.kp),
+            gains_of(robot, self.kd, _SPINE_STIFFNESS_RATIO * self.kd),
+        )
         return Interface(
             robot=robot.name,
             joints=robot.joint_names,
@@ -133,9 +139,9 @@ class Drive:
             kd=kd,
             action_scale=np.full(n, self.reach),
             rate=self.rate,
-            terms=tuple(parts),
-            scales=(1.0,) * len(parts),
-            clips=tuple(most for _, most in parts.values()),
+            terms=tuple(terms),
+            scales=(1.0,) * len(terms),
+            clips=tuple(most for _, most in terms.values()),
             action_clip=1.0,
             clock_period=self.gait.period,
             history=self.history,
@@ -145,7 +151,7 @@ class Drive:
 
     def frame_bounds(self, robot: Robot) -> Float[ndarray, "no"]:
         """The most of each number that is observed at one time."""
-        return np.concatenate([np.full(count, most) for count, most in self.parts(robot).values()])
+        return np.concatenate([np.full(count, most) for count, most in self.terms(robot).values()])
 
     def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
         """The most of each number of an observation, with those before it."""
@@ -187,18 +193,18 @@ class Policy(Summarised, Controller):
         return _stand(robot)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """What it hears of a command; nothing is clipped."""
+        """Return no limits for the components that it observes; nothing is clipped."""
         return dict.fromkeys(("forward", "sideways", "turn"), np.inf)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the last action, and what it saw before."""
         self.check_fits(robot)
         if self.sees_ground and self.ground is None:
-            raise InputError(UNSEEN)
+            raise InputError(NO_GROUND_MESSAGE)
         return self.first_memory(robot)
 
     def first_memory(self, robot: Robot) -> dict[str, ndarray]:
-        """The same, whatever ground it sees."""
+        """Return the memory before the first tick without checking the robot or the ground."""
         memory = {"action": np.zeros(robot.nj)}
         if self.drive.history > 1:
             memory |= {"past": np.zeros((self.drive.history, len(self.drive.frame_bounds(robot)))), "seen": np.zeros(1)}
@@ -209,7 +215,7 @@ class Policy(Summarised, Controller):
         return bool(self.drive.scan)
 
     def over(self, ground: Ground) -> Policy:
-        """The same policy with this ground to see."""
+        """Return this policy with a ground to see."""
         return replace(self, ground=ground)
 
     def check_fits(self, robot: Robot) -> None:
@@ -279,7 +285,7 @@ class Policy(Summarised, Controller):
         return {**words, "joints": list(self.joints)}
 
     def metadata(self, robot: Robot) -> dict[str, str]:
-        """What an .onnx says beside the network: how it is wired to a robot, and by what it was written."""
+        """Return the metadata of an .onnx file: how the network is wired to a robot, and which version wrote it."""
         drive = {
             "drive": json.dumps(asdict(self.drive)),
             "footfall_format": str(FORMAT),
@@ -291,15 +297,15 @@ class Policy(Summarised, Controller):
             "quaternion_order": "wxyz",
             "axes": "x forward, y left, z up",
         }
-        return {**to_text(self.drive.interface(robot).words()), **drive, **more}
+        return {**to_text(self.drive.interface(robot).to_dict()), **drive, **more}
 
     @staticmethod
     def load(
         path: str | Path = "mini_cheetah", mapping: Mapping[str, Given] | str | Path | None = None
-    ) -> Policy | TravelledPolicy:
+    ) -> Policy | ImportedPolicy:
         """A policy from an .npz or .onnx, or one that comes with footfall, by its robot's name.
 
-        An .onnx that was made elsewhere gives a ``TravelledPolicy``, wired as its metadata say; ``mapping``, a table or
+        An .onnx that was made elsewhere gives a ``ImportedPolicy``, wired as its metadata say; ``mapping``, a table or
         a TOML file (``learned.mapping``), says what those leave out.
         """
         file = Path(path)
@@ -313,7 +319,7 @@ class Policy(Summarised, Controller):
         if mapping:
             raise InputError(f"a mapping is for a policy in ONNX, not for {file}")
         try:
-            arrays = read_archive(file, _MOST_BYTES)
+            arrays = read_archive(file, _MAX_BYTES)
         except OSError as error:
             raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
         except NoArchive as error:
@@ -322,7 +328,7 @@ class Policy(Summarised, Controller):
             raise InputError(f"{file} is not a policy of footfall's")
         check_version(file, version_in(arrays), FORMAT)
         try:
-            policy = _made(arrays)
+            policy = _policy_of_archive(arrays)
         except InputError as error:
             raise InputError(f"{file} is not a policy of footfall's: {error}") from None
         except SPOILED:
@@ -343,11 +349,11 @@ class Policy(Summarised, Controller):
             raise InputError(f"the policy {file} holds numbers that are not finite")
 
 
-def _made(arrays: dict[str, ndarray]) -> Policy:
+def _policy_of_archive(arrays: dict[str, ndarray]) -> Policy:
     """The policy of an archive; whatever is wrong with it raises something."""
     words = json.loads(arrays["words"].tobytes())
     count = sum(key.startswith("W") for key in arrays)
-    if count > _MOST_LAYERS or not isinstance(words["robot"], str):
+    if count > _MAX_LAYERS or not isinstance(words["robot"], str):
         raise ValueError
     weights = tuple((arrays[f"W{k}"].astype(float), arrays[f"b{k}"].astype(float)) for k in range(count))
     drive = {**words["drive"], "gait": Gait(**_tuples(words["drive"]["gait"]))}
@@ -370,7 +376,7 @@ def _made(arrays: dict[str, ndarray]) -> Policy:
     )
 
 
-def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> Policy | TravelledPolicy:
+def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> Policy | ImportedPolicy:
     """Ours where it is written and wired as ours, else whatever its words say."""
     if isinstance(mapping, (str, Path)):
         mapping = read_mapping(mapping)
@@ -378,13 +384,13 @@ def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> 
     graph, metadata = onnx_file.read_onnx(file)
     words = from_text(metadata, str(file))
     if not table and "drive" in metadata:
-        ours = _ours(file, graph, metadata, words)
+        ours = _own_policy(file, graph, metadata, words)
         if ours is not None:
             return ours
-    return TravelledPolicy(graph, wired(words, table, str(file)))
+    return ImportedPolicy(graph, interface_of(words, table, str(file)))
 
 
-def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Given]) -> Policy | None:
+def _own_policy(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Given]) -> Policy | None:
     """A policy that ``save`` wrote; None where its words are no more those of its drive."""
     layers = onnx_file.layers(graph)
     if layers is None:
@@ -400,7 +406,7 @@ def _ours(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str
         raise InputError(f"the drive of the policy {file} is spoiled") from None
     if robot is None or joints != robot.joint_names:
         return None
-    same = checked(drive.interface(robot).words(), str(file))
+    same = check_values(drive.interface(robot).to_dict(), str(file))
     if any(words.get(key, DEFAULTS.get(key)) != value for key, value in same.items()):
         return None
     mean, spread, weights, activation = layers

@@ -13,37 +13,40 @@ from footfall.spatial.quaternion import to_rotation
 from nptrace import repeat
 from nptrace._types import Scalar
 
-Places = tuple[tuple[float, float], ...]  # forward and to the left of the trunk [m]
-FURTHEST = 1.0  # height that a scan tells [m]
-UNSEEN = "this policy sees the ground around it: say which it is, policy.over(ground)"
-_ABOVE, _STEPS = 0.5, 12  # [m] over the trunk from which the ground is sought, and in how many steps down
+ScanPoints = tuple[tuple[float, float], ...]  # forward and to the left of the trunk [m]
+MAX_HEIGHT = 1.0  # height that a scan tells [m]
+NO_GROUND_MESSAGE = "this policy sees the ground around it: say which it is, policy.over(ground)"
+# [m] over the trunk from which the ground is sought, and in how many steps down
+_SCAN_START_HEIGHT, _SCAN_STEPS = 0.5, 12
 
 
-def around(q: Float[ndarray, "nq"], places: Places) -> list[tuple[Scalar, Scalar]]:
+def scan_points_world(q: Float[ndarray, "nq"], points: ScanPoints) -> list[tuple[Scalar, Scalar]]:
     """The places in the world [m], in level axes that look where the trunk looks."""
     R = to_rotation(q[3:7])
     length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
     c, s = R[0, 0] / length, R[1, 0] / length
-    return [(q[0] + c * x - s * y, q[1] + s * x + c * y) for x, y in places]
+    return [(q[0] + c * x - s * y, q[1] + s * x + c * y) for x, y in points]
 
 
-def heights_under(ground: Ground, q: Float[ndarray, "nq"], places: Places) -> Float[ndarray, "k"]:
-    """Of any ground at the places [m]: down from above by its own distance, again and again (Hart 1996)."""
-    points = around(q, places)
+def heights_under(ground: Ground, q: Float[ndarray, "nq"], points: ScanPoints) -> Float[ndarray, "k"]:
+    """Return the heights of any ground at points [m], by sphere tracing from above (Hart 1996)."""
+    points_W = scan_points_world(q, points)
 
     def lower(_: Scalar, z: ndarray) -> ndarray:
-        return np.stack([z[k] - ground.distance(np.stack([x, y, z[k]])) for k, (x, y) in enumerate(points)])
+        return np.stack([z[k] - ground.distance(np.stack([x, y, z[k]])) for k, (x, y) in enumerate(points_W)])
 
-    return repeat(_STEPS, lower, np.zeros(len(places)) + (q[2] + _ABOVE))
+    return repeat(_SCAN_STEPS, lower, np.zeros(len(points)) + (q[2] + _SCAN_START_HEIGHT))
 
 
-def heights_seen(robot: Robot, ground: Ground | None, q: Float[ndarray, "nq"], places: Places) -> Float[ndarray, "k"]:
+def heights_seen(
+    robot: Robot, ground: Ground | None, q: Float[ndarray, "nq"], points: ScanPoints
+) -> Float[ndarray, "k"]:
     """Heights as a policy sees them."""
     if ground is None:
-        raise InputError(UNSEEN)
-    return relative_heights(robot, q, heights_under(ground, q, places))
+        raise InputError(NO_GROUND_MESSAGE)
+    return relative_heights(robot, q, heights_under(ground, q, points))
 
 
 def relative_heights(robot: Robot, q: Float[ndarray, "nq"], heights: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
     """Heights against the ground on which the trunk would stand as high as it is."""
-    return np.clip(heights - (q[2] - robot.poses["stand"].height), -FURTHEST, FURTHEST)
+    return np.clip(heights - (q[2] - robot.poses["stand"].height), -MAX_HEIGHT, MAX_HEIGHT)

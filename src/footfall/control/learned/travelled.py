@@ -15,7 +15,7 @@ from footfall.control.interface import Command, Controller, ControllerInfo, Join
 from footfall.control.learned.interface import UNITS, Interface
 from footfall.control.learned.network import Graph
 from footfall.control.learned.past import append_history
-from footfall.control.learned.scan import UNSEEN, heights_seen
+from footfall.control.learned.scan import NO_GROUND_MESSAGE, heights_seen
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
@@ -23,7 +23,7 @@ from nptrace._types import PyTree, Scalar
 
 
 @dataclass(frozen=True, eq=False)
-class TravelledPolicy(Controller):
+class ImportedPolicy(Controller):
     """A network behind an ``Interface``; plain NumPy, traced and compiled with the physics as any other controller."""
 
     network: Graph
@@ -36,7 +36,8 @@ class TravelledPolicy(Controller):
         size, graph = self.interface.size, self.network
         if graph.inputs != size:
             raise InputError(
-                f"the network sees {graph.inputs} numbers, but its observation has {size}: {_listed(self.interface)}"
+                f"the network sees {graph.inputs} numbers, but its observation has {size}:"
+                f" {_list_terms(self.interface)}"
             )
         if graph.outputs != len(self.interface.joints):
             raise InputError(
@@ -66,11 +67,11 @@ class TravelledPolicy(Controller):
         """The memory before the first tick: the last action, and the observations before."""
         check_joints(self.interface, robot)
         if self.sees_ground and self.ground is None:
-            raise InputError(UNSEEN)
+            raise InputError(NO_GROUND_MESSAGE)
         return self.first_memory(robot)
 
     def first_memory(self, robot: Robot) -> dict[str, ndarray]:
-        """The same, whatever ground it sees."""
+        """Return the memory before the first tick without checking the robot or the ground."""
         size = sum(self.interface.sizes)
         return {
             "action": np.zeros(len(self.interface.joints)),
@@ -97,10 +98,12 @@ class TravelledPolicy(Controller):
         it = self.interface
         now = self.observation(t, robot, sensed, command, memory["action"], heights)
         past = append_history(memory["past"], memory["seen"][0] > 0.5, now)
-        action = self.action(_stacked(it, past))
+        action = self.action(_stack_history(it, past))
         target = it.default + it.action_scale * action
         command_out = JointCommand(
-            position=self._to_robot(robot, target), kp=_placed(it, robot, it.kp), kd=_placed(it, robot, it.kd)
+            position=self._to_robot(robot, target),
+            kp=_in_robot_order(it, robot, it.kp),
+            kd=_in_robot_order(it, robot, it.kd),
         )
         return command_out, {"action": action, "past": past, "seen": np.ones(1)}
 
@@ -108,14 +111,14 @@ class TravelledPolicy(Controller):
     def sees_ground(self) -> bool:
         return bool(self.interface.scan)
 
-    def over(self, ground: Ground) -> TravelledPolicy:
-        """The same policy with this ground to see."""
+    def over(self, ground: Ground) -> ImportedPolicy:
+        """Return this policy with a ground to see."""
         return replace(self, ground=ground)
 
     def action(self, observation: PyTree) -> PyTree:
         """The action for an observation, or for rows of them."""
-        given, most = self.network(observation), self.interface.action_clip
-        return given if most is None else np.clip(given, -most, most)
+        given, limit = self.network(observation), self.interface.action_clip
+        return given if limit is None else np.clip(given, -limit, limit)
 
     def observation(
         self,
@@ -126,10 +129,10 @@ class TravelledPolicy(Controller):
         action: Float[ndarray, "n"],
         heights: Float[ndarray, "k"] | tuple[()] = (),
     ) -> Float[ndarray, "size"]:
-        """What it sees at one time, in its own order, signs and units."""
+        """Return the observation at one time, in the policy's own order, signs and units."""
         it, R = self.interface, to_rotation(sensed.q[3:7])
         to_frame = R if it.frame == "world" else np.eye(3)
-        unit, places = UNITS[it.unit], [robot.joint_names.index(name) for name in it.joints]
+        unit, columns = UNITS[it.unit], [robot.joint_names.index(name) for name in it.joints]
         q, v = sensed.q[robot.nq - robot.nj :], sensed.v[robot.nv - robot.nj :]
         cycles = t / (it.clock_period or 1.0)
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
@@ -138,8 +141,8 @@ class TravelledPolicy(Controller):
             "linear_velocity": lambda: to_frame @ sensed.v[3:6],
             "down": lambda: -R[2],
             "command": lambda: np.stack([command.forward, command.sideways, command.turn]),
-            "joints": lambda: unit * it.signs * q[places] - it.default,
-            "rates": lambda: unit * it.signs * v[places],
+            "joints": lambda: unit * it.signs * q[columns] - it.default,
+            "rates": lambda: unit * it.signs * v[columns],
             "action": lambda: action,
             "clock": lambda: np.stack([np.sin(angle), np.cos(angle)]),
             "heights": lambda: np.asarray(heights),
@@ -154,7 +157,7 @@ class TravelledPolicy(Controller):
     def _to_robot(self, robot: Robot, angles: Scalar) -> Scalar:
         """Angles of the policy as the robot's [rad]."""
         it = self.interface
-        return _placed(it, robot, it.signs * angles / UNITS[it.unit])
+        return _in_robot_order(it, robot, it.signs * angles / UNITS[it.unit])
 
 
 def check_joints(interface: Interface, robot: Robot) -> None:
@@ -167,12 +170,12 @@ def check_joints(interface: Interface, robot: Robot) -> None:
         raise InputError(f"this policy of '{interface.robot}' does not drive robot '{robot.name}': {what}")
 
 
-def _placed(interface: Interface, robot: Robot, values: Scalar) -> Scalar:
+def _in_robot_order(interface: Interface, robot: Robot, values: Scalar) -> Scalar:
     """Numbers of the policy's joints in the robot's order."""
     return values[[interface.joints.index(name) for name in robot.joint_names]]
 
 
-def _stacked(interface: Interface, past: Scalar) -> Scalar:
+def _stack_history(interface: Interface, past: Scalar) -> Scalar:
     """The last observations as the network sees them."""
     if interface.history == 1:
         return past[0]
@@ -182,6 +185,6 @@ def _stacked(interface: Interface, past: Scalar) -> Scalar:
     return np.concatenate([past[:, a:b].reshape(-1) for a, b in pairwise(edges)])
 
 
-def _listed(interface: Interface) -> str:
+def _list_terms(interface: Interface) -> str:
     each = ", ".join(f"{term} {size}" for term, size in zip(interface.terms, interface.sizes))
     return each if interface.history == 1 else f"{each}, {interface.history} times"

@@ -24,26 +24,26 @@ from footfall.kinematics.closed_loops import loop_drift, loop_joints, loop_map
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Foot, Joint, Link, Robot
 
-_NOTHING = 1e-9  # of a column: a joint that does not move a foot
+_ZERO_COLUMN = 1e-9  # of a column: a joint that does not move a foot
 
 
 @dataclass(frozen=True, eq=False)
 class ActuatedJoints:
     """Which joints of a robot have motors, and which follow them.
 
-    ``alike`` has the motors' joints alone, in rows that lead to the feet which they move: it says which joint moves
-    which foot, how strong the motors are and what the robot weighs. No inertia of it is ever asked for.
+    ``serial_robot`` has the motors' joints alone, in rows that lead to the feet which they move: it tells which joint
+    moves which foot, how strong the motors are and what the robot weighs. Its inertias are never used.
     """
 
     joints: tuple[int, ...]
-    alike: Robot
+    serial_robot: Robot
 
     def all_joints(self, values: Float[ndarray, "nd"], count: int) -> Float[ndarray, "nj"]:
         """Numbers of the driven joints in the order of all, zero for the others."""
-        spread = np.zeros(count)
+        full = np.zeros(count)
         for value, j in zip(values, self.joints):
-            spread[j] = value
-        return spread
+            full[j] = value
+        return full
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Reduced:
 
 
 @lru_cache(maxsize=16)
-def driven_of(robot: Robot) -> ActuatedJoints | None:
+def actuated_joints(robot: Robot) -> ActuatedJoints | None:
     """None of a robot without loops."""
     if not robot.loops:
         return None
@@ -70,7 +70,7 @@ def driven_of(robot: Robot) -> ActuatedJoints | None:
     q, _ = standing_state(robot)
     with nptrace.untraced():
         J = feet_jacobian(robot, q)[:4, 3:] @ loop_map(robot, q)
-    return ActuatedJoints(joints, _alike(robot, joints, np.abs(J[:, :, 6:]).max(axis=1) > _NOTHING))
+    return ActuatedJoints(joints, _serial_robot(robot, joints, np.abs(J[:, :, 6:]).max(axis=1) > _ZERO_COLUMN))
 
 
 def reduced(
@@ -92,28 +92,28 @@ def reduced(
     )
 
 
-def _alike(robot: Robot, joints: tuple[int, ...], moves: Bool[ndarray, "4 nd"]) -> Robot:
+def _serial_robot(robot: Robot, joints: tuple[int, ...], moves_foot: Bool[ndarray, "4 nd"]) -> Robot:
     """The joints of the motors in rows, each to the foot that it moves."""
     mass = robot.mass / (len(joints) + 1)
-    links, made, feet = [Link(name="base", mass=mass, inertia=mass * np.eye(3))], [], []
+    links, joints_made, feet = [Link(name="base", mass=mass, inertia=mass * np.eye(3))], [], []
     ends = dict.fromkeys(range(4), "base")
     for column, j in enumerate(joints):
-        moved = np.flatnonzero(moves[:, column])
-        if len(moved) > 1:
+        moved_feet = np.flatnonzero(moves_foot[:, column])
+        if len(moved_feet) > 1:
             raise InputError(
                 f"locomotion knows loops within legs: joint '{robot.joint_names[j]}' of robot '{robot.name}' moves"
-                f" {len(moved)} feet"
+                f" {len(moved_feet)} feet"
             )
         name = robot.joint_names[j]
-        links.append(Link(name=f"{name}_alike", mass=mass, inertia=mass * np.eye(3)))
-        parent = ends[int(moved[0])] if len(moved) else "base"
-        made.append(Joint(name=name, kind="revolute", parent=parent, child=f"{name}_alike"))
-        if len(moved):
-            ends[int(moved[0])] = f"{name}_alike"
+        links.append(Link(name=f"{name}_serial_robot", mass=mass, inertia=mass * np.eye(3)))
+        parent = ends[int(moved_feet[0])] if len(moved_feet) else "base"
+        joints_made.append(Joint(name=name, kind="revolute", parent=parent, child=f"{name}_serial_robot"))
+        if len(moved_feet):
+            ends[int(moved_feet[0])] = f"{name}_serial_robot"
     for k, foot in enumerate(robot.feet[:4]):
         feet.append(Foot(name=foot.name, link=ends[k], position=np.zeros(3), radius=foot.radius))
-    motors = [actuator for actuator in robot.actuators if actuator.joint in {joint.name for joint in made}]
-    alike = Robot(name=f"{robot.name}_driven", links=links, joints=made, feet=feet, actuators=motors)
-    if alike.joint_names != tuple(robot.joint_names[j] for j in joints):
-        raise InputError(f"locomotion needs the motors of robot '{robot.name}' leg by leg, not {alike.joint_names}")
-    return alike
+    motors = [actuator for actuator in robot.actuators if actuator.joint in {joint.name for joint in joints_made}]
+    serial = Robot(name=f"{robot.name}_driven", links=links, joints=joints_made, feet=feet, actuators=motors)
+    if serial.joint_names != tuple(robot.joint_names[j] for j in joints):
+        raise InputError(f"locomotion needs the motors of robot '{robot.name}' leg by leg, not {serial.joint_names}")
+    return serial

@@ -17,10 +17,10 @@ from nptrace._types import Scalar
 def foothold(
     under_hip: Float[ndarray, "3"],
     velocity: Float[ndarray, "3"],
-    wanted: Float[ndarray, "3"],
+    velocity_des: Float[ndarray, "3"],
     stance: float,
     height: float,
-    furthest: Scalar = 0.45,
+    max_step: Scalar = 0.45,
     capture: Scalar = False,
     g: Scalar = STANDARD,
 ) -> Float[ndarray, "3"]:
@@ -29,11 +29,11 @@ def foothold(
     furthest: from under the hip, as a part of the height. capture: the error counts sqrt(h / g), which ends it at once.
     g: how strongly gravity pulls [m/s²].
     """
-    end_at_once = np.sqrt(height / g)
-    gain = np.where(capture, end_at_once, 0.5 * stance + 0.4 * end_at_once)
-    step = (0.5 * stance * wanted + gain * (velocity - wanted))[:2]
+    fall_time = np.sqrt(height / g)
+    gain = np.where(capture, fall_time, 0.5 * stance + 0.4 * fall_time)
+    step = (0.5 * stance * velocity_des + gain * (velocity - velocity_des))[:2]
     length = np.sqrt(step[0] * step[0] + step[1] * step[1] + 1e-12)
-    step = step * np.minimum(1.0, furthest * height / length)
+    step = step * np.minimum(1.0, max_step * height / length)
     return np.array([under_hip[0] + step[0], under_hip[1] + step[1], under_hip[2]])
 
 

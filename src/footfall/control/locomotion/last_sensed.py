@@ -1,4 +1,4 @@
-"""What is sensed, as far as it is numbers: where any of it is not, all of it is what was last sensed in full.
+"""Guard against readings that are not numbers: the last complete set of readings replaces all of them.
 
 A tick that is handed NaN, infinity or what no robot can sense plans with the last good numbers, keeps its memory as it
 was and asks for the fallback torque; its trouble says which sensor it is (``sensed_names``).
@@ -17,7 +17,8 @@ from footfall.control.interface import Command, Sensed
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
 
-MOST = 1e6  # [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
+# [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
+MAX_READING = 1e6
 
 
 @dataclass(frozen=True)
@@ -29,41 +30,42 @@ class LastSensed:
     forces: Float[ndarray, "nf 3"]
 
 
-NOTHING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
+NO_READING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 
-def trusted(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
+def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
     """(what a tick may look at, what is asked of it, 0 or which number is none: see ``sensed_names``)."""
-    asked = dataclasses.asdict(command)
-    given = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(asked.values()))])
-    missing = np.max(np.where(np.abs(given) < MOST, 0.0, np.arange(len(given), 0, -1)))  # the first has the highest
+    values = dataclasses.asdict(command)
+    readings = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(values.values()))])
+    # the first has the highest
+    missing = np.max(np.where(np.abs(readings) < MAX_READING, 0.0, np.arange(len(readings), 0, -1)))
     good = missing < 0.5
     seen = Sensed(**{key: np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")})
-    wanted: dict[str, Scalar] = {key: np.where(good, part, 0.0) for key, part in asked.items()}
-    return seen, Command(**wanted), missing
+    kept: dict[str, Scalar] = {key: np.where(good, value, 0.0) for key, value in values.items()}
+    return seen, Command(**kept), missing
 
 
 def sensed_names(robot: Robot) -> tuple[str, ...]:
-    """What ``trusted`` speaks of: the last is its number 1."""
+    """Name the readings by the numbers that ``replace_bad_readings`` returns; the last name is number 1."""
     base = ("position", "position", "position", "orientation", "orientation", "orientation", "orientation")
-    moves = ("angular velocity",) * 3 + ("velocity",) * 3
+    rates = ("angular velocity",) * 3 + ("velocity",) * 3
     return (
-        *(f"{part} of the base" for part in base),
+        *(f"{quantity} of the base" for quantity in base),
         *(f"encoder '{name}'" for name in robot.joint_names),
-        *(f"{part} of the base" for part in moves),
+        *(f"{quantity} of the base" for quantity in rates),
         *(f"joint rate '{name}'" for name in robot.joint_names),
         *(f"force sensor '{foot.name}'" for foot in robot.feet for _ in range(3)),
-        *(f"command {part.name}" for part in dataclasses.fields(Command)),
+        *(f"command {quantity.name}" for quantity in dataclasses.fields(Command)),
     )
 
 
-def kept_where(held: Scalar, before: PyTree, after: PyTree) -> PyTree:
+def hold_where(hold: Scalar, before: PyTree, after: PyTree) -> PyTree:
     """A memory that stays as it was where it is held."""
     if dataclasses.is_dataclass(after) and not isinstance(after, type):
-        parts = [f.name for f in dataclasses.fields(after)]
-        kept = {part: kept_where(held, getattr(before, part), getattr(after, part)) for part in parts}
+        names = [f.name for f in dataclasses.fields(after)]
+        kept = {name: hold_where(hold, getattr(before, name), getattr(after, name)) for name in names}
         return dataclasses.replace(after, **kept)
-    return after if after is before else np.where(held, before, after)
+    return after if after is before else np.where(hold, before, after)
 
 
-__all__ = ["MOST", "NOTHING", "LastSensed", "kept_where", "sensed_names", "trusted"]
+__all__ = ["MAX_READING", "NO_READING", "LastSensed", "hold_where", "replace_bad_readings", "sensed_names"]

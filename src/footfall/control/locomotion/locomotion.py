@@ -18,23 +18,21 @@ from numpy import ndarray
 import nptrace
 from footfall.checks import is_number
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_command
-from footfall.control.locomotion.driven import driven_of
+from footfall.control.locomotion.driven import actuated_joints
 from footfall.control.locomotion.last_sensed import sensed_names
-from footfall.control.locomotion.legged_plan import LIMITS, Memory, Walker
 from footfall.control.locomotion.locomotion_tick import (
-    TROUBLES,
-    Walking,
-    beat_of,
+    QP_FAILURES,
+    gait_numbers,
     locomotion_tick,
 )
 from footfall.control.locomotion.reach import Reach, hand_of
 from footfall.control.locomotion.reflexes import Reflexes
-from footfall.control.locomotion.reflexes.log import begun, still_acting
+from footfall.control.locomotion.reflexes.log import new_events, update_last_acting
 from footfall.control.locomotion.reflexes.responses import GEARS
-from footfall.control.locomotion.reflexes.safe_stop import crouch
 from footfall.control.locomotion.rolling import wheels_of
 from footfall.control.locomotion.single_body import SingleBody
-from footfall.control.locomotion.whole_body import Gains, torque_bounds
+from footfall.control.locomotion.types import COMMAND_LIMITS, LocomotionModel, Memory
+from footfall.control.locomotion.whole_body import LocomotionGains
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
@@ -44,7 +42,7 @@ from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
 
 STAGES = ("balance", "mpc", "whole_body")
-_FULL_STRIDE = 0.5  # [m/s] of command, from which on what swings with the legs swings fully
+_FULL_STRIDE_SPEED = 0.5  # [m/s] of command, from which on what swings with the legs swings fully
 _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
 
 
@@ -64,7 +62,7 @@ class Locomotion(Controller):
     friction: float = 0.5
     clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
-    gains: Gains = field(default_factory=Gains)
+    gains: LocomotionGains = field(default_factory=LocomotionGains)
     reflexes: Given = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
     reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
@@ -89,9 +87,9 @@ class Locomotion(Controller):
             raise InputError(f"an arm reaches in the whole-body program: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
-        self._wrong: set[str] = set()  # what is wrong now, and was said
-        self._missing = ""  # the sensor that says nothing now, which was said
-        self.walker: Walker
+        self._failures: set[str] = set()  # what is wrong now, and was said
+        self._missing_sensor = ""  # the sensor that says nothing now, which was said
+        self.model: LocomotionModel
         self.body: SingleBody
         self._robot: Robot | None = None
         self._compile: Callable[..., PyTree] | None = None
@@ -101,21 +99,21 @@ class Locomotion(Controller):
         return standing_joints(robot, self.hip_height)
 
     def gait_phase(self, memory: Memory, t: Scalar) -> tuple[PyTree, PyTree]:
-        part = np.clip(np.abs(memory.velocity[0]) / _FULL_STRIDE, 0.0, 1.0)
-        return memory.phase - memory.delays[0], memory.walking * part
+        stride_fraction = np.clip(np.abs(memory.velocity[0]) / _FULL_STRIDE_SPEED, 0.0, 1.0)
+        return memory.phase - memory.delays[0], memory.is_walking * stride_fraction
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
-        return dataclasses.asdict(LIMITS) | {"forward": float(self.walker.fastest(gait.duty, gait.period))}
+        return dataclasses.asdict(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
             raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
-        if driven_of(robot) is not None and self.reach is not None:
+        if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops walks, and reaches for nothing")
         if wheels_of(robot) and self.stage != "whole_body":
             raise InputError("wheels roll in the whole-body program: stage 'whole_body'")
@@ -123,10 +121,10 @@ class Locomotion(Controller):
             hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
-        self._wrong.clear()
-        self._missing = ""
-        self._told: dict[tuple[str, str], float] = {}
-        return Memory.at_start(self.walker, self.reflexes)
+        self._failures.clear()
+        self._missing_sensor = ""
+        self._last_acting: dict[tuple[str, str], float] = {}
+        return Memory.at_start(self.model, self.reflexes)
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
         """Whether anything had to be made anew."""
@@ -140,32 +138,22 @@ class Locomotion(Controller):
 
     def _make(self, robot: Robot, gravity: Gravity) -> None:
         self._robot = robot
-        self.walker = Walker.of(
+        self.model = LocomotionModel.of(
             robot,
             self.gait,
-            self.rate,
-            self.friction,
-            self.clearance,
-            self.gains,
-            self.hip_height,
-            gravity,
-            self.reach,
-        )
-        self.body = self.walker.body
-        if self.stage != "whole_body":  # which finds torques that move the trunk as asked, whatever its inertia
-            self.body = SingleBody.on_its_feet(robot, self.walker.stand, gravity)
-        self.limits = torque_bounds(self.walker.own)
-        self.crouch = crouch(robot, self.hip_height)
-        self.walking = Walking(
-            walker=self.walker,
-            body=self.body,
+            rate=self.rate,
+            friction=self.friction,
+            clearance=self.clearance,
+            gains=self.gains,
+            hip_height=self.hip_height,
+            gravity=gravity,
+            reach=self.reach,
             stage=self.stage,
             mpc_rate=self.mpc_rate,
             joint_kd=self.joint_kd,
-            limits=self.limits,
-            crouch=self.crouch,
         )
-        self._tick: Callable[..., PyTree] = lambda *arguments: locomotion_tick(self.walking, *arguments)
+        self.body = self.model.stage_one_body
+        self._tick: Callable[..., PyTree] = lambda *arguments: locomotion_tick(self.model, *arguments)
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
         """Compile what can be; called by the simulation, which has the compiler."""
@@ -176,8 +164,8 @@ class Locomotion(Controller):
     def _compile_tick(self, robot: Robot) -> None:
         assert self._compile is not None
         q, v = robot.state(standing_joints(robot, self.hip_height))
-        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.walker)
-        self._tick = self._compile(locomotion_tick, self.walking, sensed, Command(), memory)
+        sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), Memory.at_start(self.model)
+        self._tick = self._compile(locomotion_tick, self.model, sensed, Command(), memory)
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def __call__(
@@ -191,17 +179,17 @@ class Locomotion(Controller):
             self._compile_tick(robot)
         sensed = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces)  # it has no use for more, and is compiled without
         if traced:
-            return locomotion_tick(self.walking, sensed, command, memory)
-        asked, after = self._tick(sensed, command, self.refresh_memory(memory))
+            return locomotion_tick(self.model, sensed, command, memory)
+        joint_command, after = self._tick(sensed, command, self.refresh_memory(memory))
         self._observe(t, memory, after)
-        return asked, after
+        return joint_command, after
 
     def refresh_memory(self, memory: Memory) -> Memory:
         """The memory, which knows the gait that is wanted now."""
-        goal, hand = beat_of(self.gait), memory.hand if self.reach is None else self.reach.wanted
-        if np.array_equal(memory.goal, goal) and np.array_equal(memory.hand, hand):
+        goal, hand = gait_numbers(self.gait), memory.hand if self.reach is None else self.reach.goal
+        if np.array_equal(memory.gait_goal, goal) and np.array_equal(memory.hand, hand):
             return memory
-        return dataclasses.replace(memory, goal=goal, hand=hand)
+        return dataclasses.replace(memory, gait_goal=goal, hand=hand)
 
     def log_ticks(self, times: ndarray, command: Command, before: Memory, rows: Memory) -> None:
         """Log what happened in ticks that were run without Python: ``rows`` has the memories after them."""
@@ -209,43 +197,43 @@ class Locomotion(Controller):
             return
         self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
         self._check_command(float(times[0]), command)
-        acting, trouble = np.asarray(rows.reflex.acting), np.asarray(rows.trouble)
+        acting, failures = np.asarray(rows.reflex.acting), np.asarray(rows.trouble)
         begun_before = np.concatenate([np.asarray(before.reflex.acting)[None], acting[:-1]])
-        wrong_before = np.concatenate([np.asarray(before.trouble)[None], trouble[:-1]])
-        changed = (acting != begun_before).any(axis=(1, 2)) | (trouble != wrong_before).any(axis=1)
+        failures_before = np.concatenate([np.asarray(before.trouble)[None], failures[:-1]])
+        changed = (acting != begun_before).any(axis=(1, 2)) | (failures != failures_before).any(axis=1)
         for k in np.flatnonzero(changed).tolist():
             if k:
-                still_acting(float(times[k - 1]), acting[k - 1], self._told)
+                update_last_acting(float(times[k - 1]), acting[k - 1], self._last_acting)
             self._observe(float(times[k]), before if k == 0 else _row(rows, k - 1), _row(rows, k))
-        still_acting(float(times[-1]), acting[-1], self._told)
+        update_last_acting(float(times[-1]), acting[-1], self._last_acting)
 
     def _observe(self, t: float, before: Memory, after: Memory) -> None:
-        self.log += begun(t, before.reflex, after.reflex, self._told)
-        self._tell_missing(t, after.trouble[2])
-        one, two = (TROUBLES[round(float(code))] for code in after.trouble[:2])
-        self._tell(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the weight is shared")
-        self._tell(t, "torques", two and f"whole-body program: {two}; the feet that are down hold the weight")
+        self.log += new_events(t, before.reflex, after.reflex, self._last_acting)
+        self._log_missing_sensor(t, after.trouble[2])
+        one, two = (QP_FAILURES[round(float(code))] for code in after.trouble[:2])
+        self._log_failure(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the weight is shared")
+        self._log_failure(t, "torques", two and f"whole-body program: {two}; the feet that are down hold the weight")
 
     def _check_command(self, t: float, command: Command) -> None:
         assert self._robot is not None
-        for key, most in self.command_limits(self._robot).items():
-            asked = getattr(command, key)
-            clipped = f"the command {key} = {asked:g} is clipped to ±{most:.3g}" if abs(asked) > most else ""
-            self._tell(t, key, clipped)
+        for key, limit in self.command_limits(self._robot).items():
+            value = getattr(command, key)
+            clipped = f"the command {key} = {value:g} is clipped to ±{limit:.3g}" if abs(value) > limit else ""
+            self._log_failure(t, key, clipped)
 
-    def _tell(self, t: float, key: str, wrong: str) -> None:
+    def _log_failure(self, t: float, key: str, message: str) -> None:
         """Log what is wrong when it begins, not every tick."""
-        if wrong and key not in self._wrong:
-            self.log.append((t, wrong))
-        (self._wrong.add if wrong else self._wrong.discard)(key)
+        if message and key not in self._failures:
+            self.log.append((t, message))
+        (self._failures.add if message else self._failures.discard)(key)
 
-    def _tell_missing(self, t: float, code: Scalar) -> None:
+    def _log_missing_sensor(self, t: float, code: Scalar) -> None:
         """Log which sensor says what is no number, when it begins."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
-        if name and name != self._missing:
+        if name and name != self._missing_sensor:
             self.log.append((t, f"{name} is not finite; the feet that are down hold the weight"))
-        self._missing = name
+        self._missing_sensor = name
 
     def switch(self, gait: Gait) -> None:
         """Change to another gait while walking: delays, duty and period move over within about a second."""
@@ -275,4 +263,4 @@ def _same(one: Robot, other: Robot) -> bool:
     return a is b or (a is not None and b is not None and bool(np.array_equal(a, b)))
 
 
-__all__ = ["LIMITS", "STAGES", "Locomotion"]
+__all__ = ["COMMAND_LIMITS", "STAGES", "Locomotion"]

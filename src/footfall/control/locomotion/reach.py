@@ -1,4 +1,4 @@
-"""What an arm does while the robot walks: a link's point goes to a place in the world, or pushes there.
+"""Arms of walking robots: a point of a link goes to a position in the world, or pushes there.
 
 A task of the whole-body program beside feet and trunk: J a = kp (place - p) - kd J v - dJ/dt v, three rows for the
 point and three for the link's axes where they matter; from afar the pull is that of the speed it may come with,
@@ -25,17 +25,18 @@ from footfall.robot.model.parts import Foot
 from footfall.spatial.rotation import is_rotation
 from nptrace.solve.factor import cholesky, cholesky_solve
 
-_STRETCHED = 1e-6  # [m²]: an arm that is stretched has no inverse
-_TURN = 2.0  # [rad/s]: as fast as a link turns towards its attitude
-_STOP = 20.0  # [1/s]: how late a joint brakes before a stop
-_BEFORE = 0.02  # [rad, m] before a stop it is halted
-_BRAKE = 50.0  # [rad/s²]: with which a stop may ask a joint to turn round; more might be beyond its motor
-_NEAR, _OFF = 0.5, 4.0  # [rad, m] before a stop the free motions of an arm turn away from it, and how much at the stop
+_SINGULAR_DAMPING = 1e-6  # [m²]: an arm that is stretched has no inverse
+_MAX_LINK_RATE = 2.0  # [rad/s]: as fast as a link turns towards its attitude
+_STOP_RATE = 20.0  # [1/s]: how late a joint brakes before a stop
+_STOP_MARGIN = 0.02  # [rad, m] before a stop it is halted
+_MAX_BRAKING = 50.0  # [rad/s²]: with which a stop may ask a joint to turn round; more might be beyond its motor
+# [rad, m] before a stop the free motions of an arm turn away from it, and how much at the stop
+_STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reach:
-    """The point ``point`` [m] of link ``link`` goes to ``place`` [m] in the world, and stays there.
+    """The point ``point`` [m] of link ``link`` goes to ``position`` [m] in the world, and stays there.
 
     rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
     [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program. speed: with
@@ -43,7 +44,7 @@ class Reach:
     """
 
     link: str
-    place: tuple[float, float, float]
+    position: tuple[float, float, float]
     point: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation: Float[ndarray, "3 3"] | None = None
     force: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -52,15 +53,15 @@ class Reach:
     weight: float = 3.0
     speed: float = 0.5
 
-    NOT_IN_DIGEST = ("place", "force")  # they are in the controller's memory: one program serves all of them
+    NOT_IN_DIGEST = ("position", "force")  # they are in the controller's memory: one program serves all of them
 
     @property
-    def wanted(self) -> Float[ndarray, "6"]:
+    def goal(self) -> Float[ndarray, "6"]:
         """Place [m] and force [N], which may change while the robot walks."""
-        return np.array([*self.place, *self.force])
+        return np.array([*self.position, *self.force])
 
     def __post_init__(self) -> None:
-        for key in ("place", "point", "force"):
+        for key in ("position", "point", "force"):
             values = three_numbers(np.array(getattr(self, key), dtype=float), f"the {key} of a reach")
             object.__setattr__(self, key, tuple(values.tolist()))
         for key in ("stiffness", "damping", "weight", "speed"):
@@ -116,42 +117,42 @@ def stop_accelerations(
     low, high = [np.full(robot.nv, far) + 0.0 * v for far in (-1e30, 1e30)]
     for j in stopped_joints(robot, link):
         lower, upper = _stops(robot, j)
-        before = min(_BEFORE, 0.25 * (upper - lower))
-        brake = -2.0 * _STOP * v[6 + j]
+        before = min(_STOP_MARGIN, 0.25 * (upper - lower))
+        brake = -2.0 * _STOP_RATE * v[6 + j]
         if np.isfinite(lower):
-            low[6 + j] = np.minimum(_STOP**2 * (lower + before - q[7 + j]) + brake, _BRAKE)
+            low[6 + j] = np.minimum(_STOP_RATE**2 * (lower + before - q[7 + j]) + brake, _MAX_BRAKING)
         if np.isfinite(upper):
-            high[6 + j] = np.maximum(_STOP**2 * (upper - before - q[7 + j]) + brake, -_BRAKE)
+            high[6 + j] = np.maximum(_STOP_RATE**2 * (upper - before - q[7 + j]) + brake, -_MAX_BRAKING)
     return low, high
 
 
-def _towards(away: Float[ndarray, "3"], gain: float, fastest: float) -> Float[ndarray, "3"]:
+def _approach_velocity(error: Float[ndarray, "3"], gain: float, max_speed: float) -> Float[ndarray, "3"]:
     """The velocity gain x away, or one that is as fast as it may be."""
-    wanted = gain * away
-    return wanted * (fastest / np.maximum(np.sqrt(wanted @ wanted + 1e-12), fastest))
+    velocity = gain * error
+    return velocity * (max_speed / np.maximum(np.sqrt(velocity @ velocity + 1e-12), max_speed))
 
 
 def reach_task(
-    robot: Robot, reach: Reach, wanted: Float[ndarray, "6"], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
+    robot: Robot, reach: Reach, reach_goal: Float[ndarray, "6"], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> ReachTask:
-    """The task at one state; ``wanted`` as of ``Reach.wanted``."""
+    """The task at one state; ``velocity`` as of ``Reach.velocity``."""
     hand = hand_of(robot, reach.link, reach.point)
     J, rate = feet_jacobian(hand, q)[-1], feet_bias_acceleration(hand, q, v)[-1]
     kd = reach.damping
     gain = reach.stiffness / kd
-    away = wanted[:3] - foot_positions(hand, q)[-1]
-    goal = kd * (_towards(away, gain, reach.speed) - J[3:] @ v) - rate[3:]
-    pushes = J[3:].T @ wanted[3:]
+    position_error = reach_goal[:3] - foot_positions(hand, q)[-1]
+    goal = kd * (_approach_velocity(position_error, gain, reach.speed) - J[3:] @ v) - rate[3:]
+    pushes = J[3:].T @ reach_goal[3:]
     low, high = stop_accelerations(robot, reach.link, q, v)
     if reach.rotation is None:
         return ReachTask(J=J[3:], goal=goal, weight=reach.weight, pushes=pushes, low=low, high=high)
     body, X_BL = robot.tree.frames[reach.link]
     R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # what is left to turn, world axes
-    left = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
-    turn = kd * (_towards(left, gain, _TURN) - J[:3] @ v) - rate[:3]
+    rotation_error = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    angular = kd * (_approach_velocity(rotation_error, gain, _MAX_LINK_RATE) - J[:3] @ v) - rate[:3]
     return ReachTask(
         J=np.concatenate([J[3:], J[:3]]),
-        goal=np.concatenate([goal, turn]),
+        goal=np.concatenate([goal, angular]),
         weight=reach.weight,
         pushes=pushes,
         low=low,
@@ -159,27 +160,35 @@ def reach_task(
     )
 
 
-def left_free(
+def remove_task_motions(
     robot: Robot, reach: Reach, J: Float[ndarray, "m nv"], free: Float[ndarray, "nj nj"]
 ) -> Float[ndarray, "nj nj"]:
     """``free`` (``posture.free_motions``) with what the arm needs for its task taken out."""
     arm, P = arm_joints(robot, reach.link), np.array(free)
-    own = np.stack([J[:, 6 + j] for j in arm], axis=1)
-    A = own @ own.T + _STRETCHED * np.eye(len(own))
-    N = np.eye(len(arm)) - own.T @ cholesky_solve(cholesky(A), own)
+    J_arm = np.stack([J[:, 6 + j] for j in arm], axis=1)
+    A = J_arm @ J_arm.T + _SINGULAR_DAMPING * np.eye(len(J_arm))
+    N = np.eye(len(arm)) - J_arm.T @ cholesky_solve(cholesky(A), J_arm)
     for i, row in enumerate(arm):
         for j, column in enumerate(arm):
             P[row, column] = N[i, j]
     return P
 
 
-def kept_off(robot: Robot, link: str, away: Float[ndarray, "nj"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
-    """How far joints are from their posture, ``away``, and from stops of the arm's joints that are near."""
-    pulled = np.array(away)
+def keep_off_stops(
+    robot: Robot, link: str, posture_error: Float[ndarray, "nj"], q: Float[ndarray, "nq"]
+) -> Float[ndarray, "nj"]:
+    """How far joints are from their posture, ``posture_error``, and from stops of the arm's joints that are near."""
+    error = np.array(posture_error)
     for j in stopped_joints(robot, link):
         lower, upper = _stops(robot, j)
-        near = min(_NEAR, 0.25 * (upper - lower))
-        for stop, way in ((lower, 1.0), (upper, -1.0)):
+        zone = min(_STOP_ZONE, 0.25 * (upper - lower))
+        for stop, direction in ((lower, 1.0), (upper, -1.0)):
             if np.isfinite(stop):
-                pulled[j] = pulled[j] + way * _OFF * near * np.clip(1.0 - way * (q[7 + j] - stop) / near, 0.0, 1.0) ** 2
-    return pulled
+                error[j] = (
+                    error[j]
+                    + direction
+                    * _STOP_REPULSION
+                    * zone
+                    * np.clip(1.0 - direction * (q[7 + j] - stop) / zone, 0.0, 1.0) ** 2
+                )
+    return error

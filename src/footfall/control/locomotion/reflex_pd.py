@@ -15,7 +15,7 @@ from footfall.control.joint.joint_pd import SPINE_GAINS, check_gain, check_gait,
 from footfall.control.joint.rhythm import first_rhythm
 from footfall.control.locomotion.reflex_steps import StepMemory, Stepper, step
 from footfall.control.locomotion.reflexes import Reflexes
-from footfall.control.locomotion.reflexes.log import begun
+from footfall.control.locomotion.reflexes.log import new_events
 from footfall.control.locomotion.reflexes.safe_stop import crouch
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.whole_body import torque_bounds
@@ -70,7 +70,7 @@ class ReflexPD(Controller):
                 "the response speed_gait of ReflexPD needs the gait to change to: give it faster=gait.trot()"
             )
         self.log: list[tuple[float, str]] = []
-        self._told: dict[tuple[str, str], float] = {}
+        self._last_acting: dict[tuple[str, str], float] = {}
         self._compile: Callable[..., PyTree] | None = None
         self._stepper: Stepper | None = None
         self._step: Callable[..., PyTree] = step
@@ -91,22 +91,22 @@ class ReflexPD(Controller):
             raise InputError(f"robot '{robot.name}' stands on a fixed base: reflexes are for robots that walk")
         check_gait(robot, self.gait)
         self.log.clear()
-        self._told.clear()
-        return self._first(self._set_up(robot, GRAVITY if self._stepper is None else self._stepper.gravity))
+        self._last_acting.clear()
+        return self._first_memory(self._set_up(robot, GRAVITY if self._stepper is None else self._stepper.gravity))
 
-    def _first(self, stepper: Stepper) -> StepMemory:
+    def _first_memory(self, stepper: Stepper) -> StepMemory:
         robot = stepper.robot
         q, _ = robot.state(self.posture(robot))
-        places = foot_positions(robot, q)[:4]
+        positions = foot_positions(robot, q)[:4]
         return StepMemory(
             time=0.0,
-            rhythm=first_rhythm(stepper.network, stepper.change.beat_between(0.0)),
+            rhythm=first_rhythm(stepper.network, stepper.change.timing_between(0.0)),
             stride=np.zeros(2),
-            part=0.0,
-            aside=np.zeros((4, 2)),
+            blend=0.0,
+            sidestep_offset=np.zeros((4, 2)),
             tilt=np.zeros(2),
             down=np.ones(4),
-            last_down=places - places[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
+            last_down=positions - positions[:, 2:].min() * np.array([0.0, 0.0, 1.0]),
             reflex=ReflexMemory.at_start(self.reflexes, self.friction),
             joints=self.posture(robot),
         )
@@ -118,16 +118,16 @@ class ReflexPD(Controller):
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> Stepper:
         """The constants, made anew for another robot or gravity, and the tick compiled if there is a compiler."""
-        made = self._stepper
-        if made is None or made.robot is not robot or made.gravity != gravity:
+        stepper = self._stepper
+        if stepper is None or stepper.robot is not robot or stepper.gravity != gravity:
             faster = self.faster or self.gait
-            more = self.faster_gains or (self.kp, self.kd)
-            made = self._stepper = Stepper(
+            faster_gains = self.faster_gains or (self.kp, self.kd)
+            stepper = self._stepper = Stepper(
                 robot=robot,
                 change=Transition(self.gait, faster),
                 network=network_of(self.oscillator, self.coupling),
-                kp=(self.kp, more[0]),
-                kd=(self.kd, more[1]),
+                kp=(self.kp, faster_gains[0]),
+                kd=(self.kd, faster_gains[1]),
                 spine=(self.spine_kp, self.spine_kd),
                 rate=self.rate,
                 pace=self.pace if self.gait.stride else 0.0,
@@ -140,15 +140,17 @@ class ReflexPD(Controller):
             self._step = step
         if self._compile is not None and self._step is step:
             q, v = robot.state(standing_joints(robot))
-            sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), self._first(made)
-            found = self._compile(step, made, sensed, Command(), memory)
-            self._step = lambda stepper, *arguments: found(*arguments)
-        return made
+            sensed, memory = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))), self._first_memory(stepper)
+            compiled_step = self._compile(step, stepper, sensed, Command(), memory)
+            self._step = lambda stepper, *arguments: compiled_step(*arguments)
+        return stepper
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: StepMemory
     ) -> tuple[JointCommand, StepMemory]:
         stepper = self._set_up(robot, sensed.gravity)
-        answer, after = self._step(stepper, Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), command, memory)
-        self.log += begun(t, memory.reflex, after.reflex, self._told)
-        return answer, after
+        joint_command, after = self._step(
+            stepper, Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), command, memory
+        )
+        self.log += new_events(t, memory.reflex, after.reflex, self._last_acting)
+        return joint_command, after

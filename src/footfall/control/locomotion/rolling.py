@@ -23,10 +23,10 @@ from footfall.robot.model.placement import body_poses
 from footfall.spatial import skew
 from nptrace._types import Scalar
 
-FASTEST = 3.0  # [m/s] of a robot that rolls
-_STICKS = 40.0  # [1/s] at which the contact of a wheel that slips is stopped
-_KEEPS_PACE = 60.0  # [1/s] at which wheels take the speed of the robot
-_UNDER = 2.5  # times the usual stiffness, by which legs keep their wheels under the hips
+MAX_ROLLING_SPEED = 3.0  # [m/s] of a robot that rolls
+_SLIP_DAMPING = 40.0  # [1/s] at which the contact of a wheel that slips is stopped
+_WHEEL_GAIN = 60.0  # [1/s] at which wheels take the speed of the robot
+_LEG_STIFFNESS_SCALE = 2.5  # times the usual stiffness, by which legs keep their wheels under the hips
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def wheels_of(robot: Robot) -> tuple[Wheel, ...]:
 
 @dataclass(frozen=True)
 class Rolling:
-    """Of every foot: Jacobian and bias of what touches, and the acceleration that it is to have while it is down."""
+    """Jacobian and bias of each foot's contact point, and the acceleration that it is to have while it is down."""
 
     J: Float[ndarray, "4 3 nv"]
     rate_J: Float[ndarray, "4 3"]
@@ -77,12 +77,12 @@ def rolling(
     """The contact points of wheels that are down, and the centres of those that are up."""
     points, rates, stops = [], [], []
     for k, wheel in enumerate(wheels):
-        arm = skew(wheel.radius * normal)  # -r~
-        at = J[k] + arm @ J_turn[k]
-        stands = down[k] > 0.5
-        stops.append(np.where(stands, -_STICKS * (at @ v), 0.0))
-        points.append(np.where(stands, at, J[k]))
-        rates.append(np.where(stands, rate[k] + arm @ rate_turn[k], rate[k]))
+        contact_offset = skew(wheel.radius * normal)  # -r~
+        J_contact = J[k] + contact_offset @ J_turn[k]
+        in_stance = down[k] > 0.5
+        stops.append(np.where(in_stance, -_SLIP_DAMPING * (J_contact @ v), 0.0))
+        points.append(np.where(in_stance, J_contact, J[k]))
+        rates.append(np.where(in_stance, rate[k] + contact_offset @ rate_turn[k], rate[k]))
     return Rolling(np.stack(points), np.stack(rates), np.stack(stops))
 
 
@@ -90,14 +90,14 @@ def wheel_posture(
     wheels: tuple[Wheel, ...], posture: Float[ndarray, "nj"], v: Float[ndarray, "nv"], speed: Scalar
 ) -> Float[ndarray, "nj"]:
     """Wanted accelerations of the joints: wheels follow the speed of the robot [m/s], legs stay under it."""
-    wanted = _UNDER * posture
+    accelerations = _LEG_STIFFNESS_SCALE * posture
     for wheel in wheels:
         rate = wheel.sense * speed / wheel.radius
-        wanted[wheel.joint] = _KEEPS_PACE * (rate - v[6 + wheel.joint])
-    return wanted
+        accelerations[wheel.joint] = _WHEEL_GAIN * (rate - v[6 + wheel.joint])
+    return accelerations
 
 
-def across(heading: Float[ndarray, "3 3"], velocity: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """What of a velocity wheels cannot roll: all but that along the heading."""
+def without_forward(heading: Float[ndarray, "3 3"], velocity: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+    """Return the part of a velocity that wheels cannot roll: all but that along the heading."""
     ahead = heading[:, 0]
     return velocity - (ahead @ velocity) * ahead

@@ -46,10 +46,9 @@ class SingleBody:
 
     @staticmethod
     def on_its_feet(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
-        """What forces f at the feet move when torques are -Jᵀf: TᵀMT about the centre of mass, T the motions of base
-        and legs that leave the feet where they are. Feet that stand do not turn with the trunk, so that it rolls with
-        a third of the locked inertia, and rotors that turn as the legs bend add to it.
-        """
+        """Make the body that forces f at the feet move when torques are -Jᵀf: TᵀMT about the centre of mass, T the
+        motions of base and legs that leave the feet where they are. Feet that stand do not turn with the trunk, so that
+        it rolls with a third of the locked inertia, and rotors that turn as the legs bend add to it."""
         q, _ = robot.state(joints)
         com, M, J = center_of_mass(robot, q), mass_matrix(robot, q), feet_jacobian(robot, q)[:, 3:]
         T = np.concatenate([np.eye(6), np.zeros((robot.nj, 6))])
@@ -68,24 +67,12 @@ class SingleBody:
         Spatial, of the base's origin, in base axes: what the whole-body program calls the base's acceleration.
         """
         w, v, c = V_WB_B[:3], V_WB_B[3:], self.com
-        turn = np.concatenate([self.inverse @ R_WB.T @ skew(arm) for arm in arms], axis=1)
-        turn_free = -(self.inverse @ cross(w, self.inertia @ w))
-        push = np.concatenate([R_WB.T / self.mass for _ in arms], axis=1)
-        fall = R_WB.T @ np.array(self.gravity)
-        move_free = fall + skew(c) @ turn_free - cross(w, cross(w, c)) - cross(w, v)
-        return np.concatenate([turn, push + skew(c) @ turn]), np.concatenate([turn_free, move_free])
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ConvexMpc:
-    """Weights of the horizon: (roll, pitch, yaw; x, y, z; ω; v), and of the forces."""
-
-    body: SingleBody
-    steps: int = 10
-    weights: tuple[float, ...] = (1.0, 1.0, 10.0, 2.0, 2.0, 50.0, 0.01, 0.01, 0.3, 0.4, 0.4, 0.1)
-    force_weight: float = 0.31  # of forces in robot weights
-    friction: float = 0.5
-    largest_force: float = 3.0  # of one foot, in robot weights
+        angular = np.concatenate([self.inverse @ R_WB.T @ skew(arm) for arm in arms], axis=1)
+        angular_free = -(self.inverse @ cross(w, self.inertia @ w))
+        linear = np.concatenate([R_WB.T / self.mass for _ in arms], axis=1)
+        gravity_B = R_WB.T @ np.array(self.gravity)
+        linear_free = gravity_B + skew(c) @ angular_free - cross(w, cross(w, c)) - cross(w, v)
+        return np.concatenate([angular, linear + skew(c) @ angular]), np.concatenate([angular_free, linear_free])
 
 
 def friction_pyramid(mu: float, normal: Float[ndarray, "3"] | None = None) -> Float[ndarray, "5 3"]:

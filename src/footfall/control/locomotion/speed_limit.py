@@ -21,13 +21,15 @@ from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
 
-UNKNOWN = 1.5  # [m/s] of legs whose reach nobody knows
-REACHED, MOST = 0.6, 0.75  # of what a leg reaches to either side of its hip, by a stance; by short ones of gallops
-UNMEASURED = 0.7  # of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
-SENSIBLE = 20.0  # torque limits beyond this times the mass are none [N m/kg]
-PEAK = 1.875  # of a minimum-jerk swing's mean speed
-LIFTED = 0.8  # of the hip's height, where a foot swings past it
-EXCEEDED = 1.2  # a motor's highest speed, at a swing's fastest: what it lags there it makes up later
+UNKNOWN_REACH_SPEED = 1.5  # [m/s] of legs whose reach nobody knows
+# of what a leg reaches to either side of its hip, by a stance; by short ones of gallops
+REACH_FRACTION, MAX_REACH_FRACTION = 0.6, 0.75
+# of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
+NO_TORQUE_LIMIT_FRACTION = 0.7
+MAX_TORQUE_PER_MASS = 20.0  # torque limits beyond this times the mass are none [N m/kg]
+SWING_PEAK_RATIO = 1.875  # of a minimum-jerk swing's mean speed
+SWING_HEIGHT = 0.8  # of the hip's height, where a foot swings past it
+MOTOR_SPEED_MARGIN = 1.2  # a motor's highest speed, at a swing's fastest: what it lags there it makes up later
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,8 @@ class LegLimits:
             height = hip_height(leg, [float(stand[j]) for j in leg.joints])
             squares.append((leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2 - (height - leg.radius) ** 2)
             motor = motors.get(robot.joint_names[_hip(leg)])
-            swings.append(math.inf if motor is None else LIFTED * height * motor.speed_limit)
-            strong = strong and motor is not None and motor.torque_limit < SENSIBLE * robot.mass
+            swings.append(math.inf if motor is None else SWING_HEIGHT * height * motor.speed_limit)
+            strong = strong and motor is not None and motor.torque_limit < MAX_TORQUE_PER_MASS * robot.mass
         return LegLimits(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
@@ -60,14 +62,17 @@ class LegLimits:
         Less where a swing would take more than the motors of the hips turn.
         """
         if self.step <= 0.0:
-            return UNKNOWN + 0.0 * duty
+            return UNKNOWN_REACH_SPEED + 0.0 * duty
         # the longer feet stand, the more the body sways and gains on them meanwhile
-        reached = np.clip(REACHED + 3.0 * (0.6 - duty), REACHED, MOST) * (1.0 if self.strong else UNMEASURED)
+        reached = np.clip(REACH_FRACTION + 3.0 * (0.6 - duty), REACH_FRACTION, MAX_REACH_FRACTION) * (
+            1.0 if self.strong else NO_TORQUE_LIMIT_FRACTION
+        )
         stepping = 2.0 * reached * self.step / (duty * period)
         if math.isinf(self.swing):
             return stepping
-        past_the_hip = PEAK / np.maximum(1.0 - duty, 0.05) - 1.0  # of a foot that swings, in speeds of the robot
-        return np.minimum(stepping, EXCEEDED * self.swing / past_the_hip)
+        # of a foot that swings, in speeds of the robot
+        past_the_hip = SWING_PEAK_RATIO / np.maximum(1.0 - duty, 0.05) - 1.0
+        return np.minimum(stepping, MOTOR_SPEED_MARGIN * self.swing / past_the_hip)
 
 
 def _hip(leg: Leg) -> int:
@@ -75,4 +80,4 @@ def _hip(leg: Leg) -> int:
     return leg.joints[leg.kind.index("P")]
 
 
-__all__ = ["UNKNOWN", "LegLimits"]
+__all__ = ["UNKNOWN_REACH_SPEED", "LegLimits"]

@@ -27,19 +27,19 @@ from nptrace.solve.factor import ldl, ldl_solve
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gains:
+class LocomotionGains:
     """How hard the tasks pull, and what they weigh in the whole-body program."""
 
-    base_turn: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
-    base_move: tuple[float, float] = (60.0, 12.0)
+    base_angular: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
+    base_linear: tuple[float, float] = (60.0, 12.0)
     base_feedback: float = 0.3  # part of these on top of what the forces of stage one do to the trunk
     swing: tuple[float, float] = (1500.0, 75.0)
     posture: tuple[float, float] = (300.0, 30.0)
     base_weight: float = 1.0
     swing_weight: float = 0.5
-    still_weight: float = 20.0  # feet that are down do not accelerate
+    stance_weight: float = 20.0  # feet that are down do not accelerate
     posture_weight: float = 0.1  # of the joints' free motions
-    base_parts: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
+    base_axis_weights: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
     force_weight: float = 90.0  # of forces in robot weights
     least: float = 1e-6
 
@@ -52,7 +52,7 @@ class Gains:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class WholeBodyQP:
     """min ½ xᵀHx + (f + F u)ᵀx, low <= (x, A x) <= high."""
 
     H: Float[ndarray, "n n"]
@@ -65,22 +65,24 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
-    """What the program should do, each in its own axes."""
+    """The tasks of the whole-body QP, each in its own axes."""
 
     base: Float[ndarray, "6"]  # wanted acceleration of the base, spatial, base axes, without stage one's forces
-    base_by_force: Float[ndarray, "6 12"]  # and by them
+    base_force_map: Float[ndarray, "6 12"]  # and by them
     swing: Float[ndarray, "4 3"]  # wanted accelerations of the feet, world axes [m/s²]
     joints: Float[ndarray, "nj"]  # wanted accelerations of the joints, of the free motions only [rad/s²]
     free: Float[ndarray, "nj nj"]  # what these are: ``posture.free_motions``
     down: Float[ndarray, "4"]
     normal: Float[ndarray, "3"]
-    stops: Float[ndarray, "4 3"]  # wanted accelerations of what touches, where it is down: none unless it slips
+    stop_accelerations: Float[
+        ndarray, "4 3"
+    ]  # wanted accelerations of what touches, where it is down: none unless it slips
     reach: ReachTask | None = None  # of an arm
 
 
-def whole_body_program(
+def whole_body_qp(
     robot: Robot,
-    gains: Gains,
+    gains: LocomotionGains,
     friction: float,
     M: ndarray,
     bias: ndarray,
@@ -88,22 +90,22 @@ def whole_body_program(
     rate_J: ndarray,
     tasks: Tasks,
     gravity: Gravity = GRAVITY,
-) -> Program:
+) -> WholeBodyQP:
     """The program of one tick; feet that are up have no force, feet that are down do not accelerate."""
     nv, down = robot.nv, tasks.down
     n = nv + 12
-    scale = gains.base_weight * np.array(gains.base_parts)
+    scale = gains.base_weight * np.array(gains.base_axis_weights)
     H, f, F = np.zeros((n, n)), np.zeros(n), np.zeros((n, 12))
     H[:nv, :nv] = gains.least * np.eye(nv)
     for k in range(6):
         H[k, k] = H[k, k] + scale[k]
         f[k] = f[k] - scale[k] * tasks.base[k]
-        F[k] = -scale[k] * tasks.base_by_force[k]
+        F[k] = -scale[k] * tasks.base_force_map[k]
     H[6:nv, 6:nv] = H[6:nv, 6:nv] + gains.posture_weight * tasks.free  # a projection: PᵀP = P
     f[6:nv] = f[6:nv] - gains.posture_weight * tasks.joints
     for k in range(4):
-        weight = np.where(down[k] > 0.5, gains.still_weight, gains.swing_weight)
-        goal = np.where(down[k] > 0.5, tasks.stops[k], tasks.swing[k]) - rate_J[k]
+        weight = np.where(down[k] > 0.5, gains.stance_weight, gains.swing_weight)
+        goal = np.where(down[k] > 0.5, tasks.stop_accelerations[k], tasks.swing[k]) - rate_J[k]
         H[:nv, :nv] = H[:nv, :nv] + J[k].T @ (weight * J[k])
         f[:nv] = f[:nv] - J[k].T @ (weight * goal)
     if tasks.reach is not None:
@@ -123,19 +125,20 @@ def whole_body_program(
     limits = torque_bounds(robot)
     free = np.full(nv, 1e30)
     least, most = (-free, free) if tasks.reach is None else (tasks.reach.low, tasks.reach.high)
-    held = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
-    low = np.concatenate([least, -held, -bias[:6], -limits - bias[6:], np.zeros(20)])
-    high = np.concatenate([most, held, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
-    return Program(H=H, f=f, F=F, A=A, low=low, high=high)
+    force_bound = np.stack([np.where(d > 0.5, 1e30, 0.0) for d in down for _ in range(3)])
+    low = np.concatenate([least, -force_bound, -bias[:6], -limits - bias[6:], np.zeros(20)])
+    high = np.concatenate([most, force_bound, -bias[:6], limits - bias[6:], np.full(20, 1e30)])
+    return WholeBodyQP(H=H, f=f, F=F, A=A, low=low, high=high)
 
 
 def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
-    """Of every joint [N m]; files that leave them out, or say 1000, are held to twenty times the robot's mass."""
+    """Return the torque limit of every joint [N m], at most twenty times the robot's mass: some files leave it out or
+    write 1000."""
     by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
     return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
 
 
-_PULL = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
+_ACCELERATION_UNIT = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
 _ITERATIONS, _TOLERANCE = 40, 1e-9
 _SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 
@@ -143,7 +146,7 @@ _SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
 def as_quadratic(
     robot: Robot,
     weight: float,
-    program: Program,
+    qp: WholeBodyQP,
     down: Float[ndarray, "4"],
     forces: Float[ndarray, "4 3"],
     limits: Float[ndarray, "nj"],
@@ -158,24 +161,24 @@ def as_quadratic(
     nv, n = robot.nv, robot.nv + 12
     order = [x for k in range(4) for x in (*(6 + j for j in own_joints(robot, k)), *range(nv + 3 * k, nv + 3 * k + 3))]
     order += [j for j in range(6, nv) if j not in order] + list(range(6))
-    units = np.concatenate([np.full(nv, _PULL), np.full(12, 0.25 * weight)])
+    units = np.concatenate([np.full(nv, _ACCELERATION_UNIT), np.full(12, 0.25 * weight)])
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     cones = [nv + 5 * k + i for k in range(4) for i in range(4)]
     up = np.stack([np.where(d > 0.5, 0.0, -1.0) for d in down for _ in range(4)])
     at = [6 + j for j in stopped]
-    rows = [program.A[6:nv] / limits[:, None], program.A[cones] / (0.25 * weight), np.eye(n)[at] / _PULL]
+    rows = [qp.A[6:nv] / limits[:, None], qp.A[cones] / (0.25 * weight), np.eye(n)[at] / _ACCELERATION_UNIT]
     A = np.concatenate(rows[: 3 if at else 2]) * (used * units)
-    E = program.A[:6] / weight * (used * units)
+    E = qp.A[:6] / weight * (used * units)
     none = np.full(16, 2.0 * quadratic.INFINITE)
-    low = np.concatenate([program.low[n + 6 : n + nv] / limits, up, *(program.low[k : k + 1] / _PULL for k in at)])
-    high = np.concatenate([program.high[n + 6 : n + nv] / limits, none, *(program.high[k : k + 1] / _PULL for k in at)])
-    H = program.H * units[:, None] * units
-    f = (program.f + program.F @ forces.ravel()) * used * units
+    low = np.concatenate([qp.low[n + 6 : n + nv] / limits, up, *(qp.low[k : k + 1] / _ACCELERATION_UNIT for k in at)])
+    high = np.concatenate(
+        [qp.high[n + 6 : n + nv] / limits, none, *(qp.high[k : k + 1] / _ACCELERATION_UNIT for k in at)]
+    )
+    H = qp.H * units[:, None] * units
+    f = (qp.f + qp.F @ forces.ravel()) * used * units
     o = order
     return (
-        quadratic.Program(
-            H=H[o][:, o], f=f[o], A=A[:, o], low=low, high=high, E=E[:, o], e=program.low[n : n + 6] / weight
-        ),
+        quadratic.Program(H=H[o][:, o], f=f[o], A=A[:, o], low=low, high=high, E=E[:, o], e=qp.low[n : n + 6] / weight),
         o,
         units,
     )
@@ -184,7 +187,7 @@ def as_quadratic(
 def whole_body_torques(
     robot: Robot,
     weight: float,
-    found: PyTree,
+    plan: PyTree,
     down: Float[ndarray, "4"],
     forces: Float[ndarray, "4 3"],
     limits: Float[ndarray, "nj"],
@@ -194,41 +197,42 @@ def whole_body_torques(
     """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
     clipped it is so exactly. ``stopped`` as of ``as_quadratic``."""
     nv = robot.nv
-    program, order, units = as_quadratic(robot, weight, found.program, down, forces, limits, stopped)
-    solution = quadratic.solve(program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
+    quadratic_program, order, units = as_quadratic(robot, weight, plan.qp, down, forces, limits, stopped)
+    solution = quadratic.solve(quadratic_program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
     used = np.concatenate([np.ones(nv), np.stack([np.where(d > 0.5, 1.0, 0.0) for d in down for _ in range(3)])])
     x = solution.x[np.argsort(order)] * units * used
-    torque = found.program.A[6:nv] @ x + found.bias[6:]
+    torque = plan.qp.A[6:nv] @ x + plan.bias[6:]
     return np.clip(torque, -limits, limits) if clip else torque, solution
 
 
 def leg_torques(
-    robot: Robot, found: PyTree, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
+    robot: Robot, plan: PyTree, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
     """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
     keeps the posture of the joints that are free."""
     nv = robot.nv
-    M = found.program.A[6:nv, 6:nv]
-    torque = np.array(found.bias[6:] + M @ found.posture)
+    M = plan.qp.A[6:nv, 6:nv]
+    torque = np.array(plan.bias[6:] + M @ plan.posture)
     for k in range(4):
         leg = own_joints(robot, k)
-        J = np.stack([found.J[k][:, 6 + j] for j in leg], axis=1)
-        bend = J.T @ ldl_solve(ldl(J @ J.T + 1e-6 * np.eye(3)), found.swing[k])  # a stretched leg has no inverse
-        own = np.stack([np.stack([M[i, j] for j in leg]) for i in leg]) @ bend
-        pushed = found.J[k][:, 6:].T @ forces[k]
-        torque = torque - np.where(down[k] > 0.5, pushed, 0.0)
+        J = np.stack([plan.J[k][:, 6 + j] for j in leg], axis=1)
+        # a stretched leg has no inverse
+        joint_acceleration = J.T @ ldl_solve(ldl(J @ J.T + 1e-6 * np.eye(3)), plan.swing[k])
+        swing_torque = np.stack([np.stack([M[i, j] for j in leg]) for i in leg]) @ joint_acceleration
+        stance_torque = plan.J[k][:, 6:].T @ forces[k]
+        torque = torque - np.where(down[k] > 0.5, stance_torque, 0.0)
         for i, j in enumerate(leg):
-            torque[j] = torque[j] + np.where(down[k] > 0.5, 0.0, own[i])
+            torque[j] = torque[j] + np.where(down[k] > 0.5, 0.0, swing_torque[i])
     return np.clip(torque, -limits, limits)
 
 
 __all__ = [
-    "Gains",
-    "Program",
+    "LocomotionGains",
     "Tasks",
+    "WholeBodyQP",
     "as_quadratic",
     "leg_torques",
     "torque_bounds",
-    "whole_body_program",
+    "whole_body_qp",
     "whole_body_torques",
 ]

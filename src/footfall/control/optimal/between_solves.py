@@ -1,4 +1,4 @@
-"""What ``nmpc`` does at every tick, as two functions that are compiled: follow the command, act by the last solve."""
+"""The two compiled functions that ``nmpc`` calls at every tick: follow the command, act by the last solve."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
 
-_LEASH, _YAW_LEASH = 0.08, 0.3  # of the wanted pose [m, rad]
-_HASTE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
-STILL = 0.02  # [m/s, rad/s]: a command below it stands
-_COASTING, _PUSHED = 0.1, 0.3  # [m/s]: a robot that is faster steps on; one that stands begins to step
-_LOSSES, _REVERSAL = 0.8, 0.05  # part of joints' losses that motors add; dry friction reverses over this [rad/s]
+_MAX_POSITION_ERROR, _MAX_YAW_ERROR = 0.08, 0.3  # of the wanted pose [m, rad]
+_MAX_COMMAND_RATE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
+STANDING_COMMAND = 0.02  # [m/s, rad/s]: a command below it stands
+_COASTING_SPEED, _PUSHED_SPEED = 0.1, 0.3  # [m/s]: a robot that is faster steps on; one that stands begins to step
+# part of joints' losses that motors add; dry friction reverses over this [rad/s]
+_LOSS_COMPENSATION, _DRY_FRICTION_RATE = 0.8, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Ticks:
+class TickConstants:
     """The constants of both."""
 
     model: KnotModel
@@ -40,21 +41,21 @@ class Ticks:
 
 
 def lowest_points(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "4 3"]:
-    """Of the feet, world axes [m]."""
+    """Return the lowest points of the feet, world axes [m]."""
     radii = np.array([foot.radius for foot in robot.feet])
     return foot_positions(robot, q) - radii[:, None] * np.array([0.0, 0.0, 1.0])
 
 
 def follow(
-    ticks: Ticks,
+    ticks: TickConstants,
     q: ndarray,
     v: ndarray,
-    asked: Float[ndarray, "3"],
+    velocity_command: Float[ndarray, "3"],
     velocity: Float[ndarray, "3"],
-    wanted: Float[ndarray, "3"],
-    going: Scalar,
+    pose_des: Float[ndarray, "3"],
+    was_walking: Scalar,
     phase: Scalar,
-    mean: Float[ndarray, "2"],
+    v_mean: Float[ndarray, "2"],
     lift_off: Float[ndarray, "4 3"],
     last_down: Float[ndarray, "4 3"],
 ) -> tuple[ndarray, ...]:
@@ -63,58 +64,63 @@ def follow(
     dt, gait = 1.0 / ticks.rate, ticks.gait
     R = to_rotation(q[3:7])
     yaw = np.arctan2(R[1, 0], R[0, 0])
-    most = dt * np.array(_HASTE)
-    velocity = velocity + np.clip(asked - velocity, -most, most)
-    c, s = np.cos(wanted[2]), np.sin(wanted[2])
-    to = wanted + dt * np.array([c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], velocity[2]])
-    turn = (to[2] - yaw + np.pi) % (2.0 * np.pi) - np.pi
-    place = q[:2] + np.clip(to[:2] - q[:2], -_LEASH, _LEASH)
-    wanted = np.array([place[0], place[1], yaw + np.clip(turn, -_YAW_LEASH, _YAW_LEASH)])
-    told = np.maximum(np.max(np.abs(asked)), np.max(np.abs(velocity)))
-    slides = np.max(np.abs(v[3:5]))
-    coasts = np.maximum(going * np.where(slides > _COASTING, 1.0, 0.0), np.where(slides > _PUSHED, 1.0, 0.0))
-    goes = np.maximum(np.where(told > STILL, 1.0, 0.0), coasts)
-    phase = goes * going * (phase + dt / gait.period)
-    part = (phase - np.array(gait.delays)) % 1.0
-    down = np.maximum(np.where(part < gait.duty, 1.0, 0.0), 1.0 - goes)
+    max_change = dt * np.array(_MAX_COMMAND_RATE)
+    velocity = velocity + np.clip(velocity_command - velocity, -max_change, max_change)
+    c, s = np.cos(pose_des[2]), np.sin(pose_des[2])
+    target = pose_des + dt * np.array(
+        [c * velocity[0] - s * velocity[1], s * velocity[0] + c * velocity[1], velocity[2]]
+    )
+    yaw_error = (target[2] - yaw + np.pi) % (2.0 * np.pi) - np.pi
+    position = q[:2] + np.clip(target[:2] - q[:2], -_MAX_POSITION_ERROR, _MAX_POSITION_ERROR)
+    pose_des = np.array([position[0], position[1], yaw + np.clip(yaw_error, -_MAX_YAW_ERROR, _MAX_YAW_ERROR)])
+    commanded_speed = np.maximum(np.max(np.abs(velocity_command)), np.max(np.abs(velocity)))
+    sliding_speed = np.max(np.abs(v[3:5]))
+    coasting = np.maximum(
+        was_walking * np.where(sliding_speed > _COASTING_SPEED, 1.0, 0.0),
+        np.where(sliding_speed > _PUSHED_SPEED, 1.0, 0.0),
+    )
+    is_walking = np.maximum(np.where(commanded_speed > STANDING_COMMAND, 1.0, 0.0), coasting)
+    phase = is_walking * was_walking * (phase + dt / gait.period)
+    leg_phase = (phase - np.array(gait.delays)) % 1.0
+    down = np.maximum(np.where(leg_phase < gait.duty, 1.0, 0.0), 1.0 - is_walking)
     feet = lowest_points(ticks.model.robot, q)
-    stand = down[:, None] > 0.5
-    mean = mean + dt / (0.5 * gait.period) * ((R @ v[3:6])[:2] - mean)
+    in_stance = down[:, None] > 0.5
+    v_mean = v_mean + dt / (0.5 * gait.period) * ((R @ v[3:6])[:2] - v_mean)
     return (
         velocity,
-        wanted,
-        goes,
+        pose_des,
+        is_walking,
         phase,
-        mean,
-        np.where(stand, feet, lift_off),
-        np.where(stand, feet, last_down),
+        v_mean,
+        np.where(in_stance, feet, lift_off),
+        np.where(in_stance, feet, last_down),
         feet,
     )
 
 
 def act(
-    ticks: Ticks,
+    ticks: TickConstants,
     x: Float[ndarray, "nx"],
     first: Float[ndarray, "nx"],
     second: Float[ndarray, "nx"],
     u: Float[ndarray, "nj"],
     gains: Float[ndarray, "nj n"],
-    part: Scalar,
+    fraction: Scalar,
 ) -> Float[ndarray, "2 nj"]:
     """(torques, rates) in a part of the way from the first planned state to the second, by the gains of a solve."""
     model, robot = ticks.model, ticks.model.robot
-    off = error(model, first, x) - part * error(model, first, second)
+    deviation = error(model, first, x) - fraction * error(model, first, second)
     rates, moving = x[robot.nq + 6 :], slice(robot.nq + 6, None)
-    drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), _REVERSAL)
-    losses = _LOSSES * (joint_values(robot, "damping") + drag) * rates
-    most = np.array(model.limits)
-    torque = np.clip(u + gains @ off + losses, -most, most)
-    return np.stack([torque, first[moving] + part * (second[moving] - first[moving])])
+    drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), _DRY_FRICTION_RATE)
+    losses = _LOSS_COMPENSATION * (joint_values(robot, "damping") + drag) * rates
+    max_torque = np.array(model.limits)
+    torque = np.clip(u + gains @ deviation + losses, -max_torque, max_torque)
+    return np.stack([torque, first[moving] + fraction * (second[moving] - first[moving])])
 
 
-def read_between(rows: Float[ndarray, "N *any"], part: float) -> Float[ndarray, "N *any"]:
+def read_between(rows: Float[ndarray, "N *any"], knots_later: float) -> Float[ndarray, "N *any"]:
     """Rows of a trajectory a part of a knot later; the last stays."""
-    whole = int(part)
+    whole = int(knots_later)
     at = np.minimum(np.arange(len(rows)) + whole, len(rows) - 1)
     now, then = rows[at], rows[np.minimum(at + 1, len(rows) - 1)]
-    return now + (part - whole) * (then - now)
+    return now + (knots_later - whole) * (then - now)

@@ -1,4 +1,4 @@
-"""What horizons share whose roll is compiled: goals that may change, and one call for a whole trajectory."""
+"""The base class of horizons with a compiled rollout: goals that may change, and one call for a whole trajectory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CompiledHorizon:
         self.goals = goals
 
     def aiming_at(self, goals: Goal) -> Self:
-        """The same with other goals, beside this one."""
+        """Return a copy of this horizon with other goals."""
         other = copy.copy(self)
         other.aim(goals)
         return other

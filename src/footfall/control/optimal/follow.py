@@ -62,8 +62,8 @@ class Follow(Controller):
         if not self.gains.any():
             torque = u
         else:
-            away = np.concatenate([difference(robot, x[: robot.nq], sensed.q), sensed.v - x[robot.nq :]])
-            torque = u + _row(self.gains, knot).reshape(robot.nj, 2 * robot.nv) @ away
+            deviation = np.concatenate([difference(robot, x[: robot.nq], sensed.q), sensed.v - x[robot.nq :]])
+            torque = u + _row(self.gains, knot).reshape(robot.nj, 2 * robot.nv) @ deviation
         return JointCommand(kd=self.damping, torque=np.clip(torque, -self.limits, self.limits)), memory
 
 

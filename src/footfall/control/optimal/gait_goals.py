@@ -24,47 +24,55 @@ from footfall.spatial.gravity import strength
 Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 
 
-def window(plan: Goal, first: int, knots: int, left: float, last: float) -> Goal:
+def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: float) -> Goal:
     """So many knots of a plan from one on, and the state after them; past its end the last but one goes on.
 
     left: what is left of the first interval [s]. last: how much more than others the last state's deviation costs.
     """
     end = len(plan.interval) - 2
     rows = np.minimum(np.arange(first, first + knots + 1), end)
-    part = replace(plan, **{f.name: np.array(getattr(plan, f.name)[rows]) for f in fields(Goal)})
-    part.interval[0] = left
-    part.weights[-1] *= last
-    part.down[-1], part.effort[-1], part.torque[-1], part.pull[-1] = 0.0, 0.0, 0.0, 0.0
-    part.least[-1] = part.floor[-1] - 1.0
-    return part
+    selected = replace(plan, **{f.name: np.array(getattr(plan, f.name)[rows]) for f in fields(Goal)})
+    selected.interval[0] = time_left
+    selected.weights[-1] *= final_weight
+    selected.down[-1], selected.effort[-1], selected.torque[-1], selected.pull[-1] = 0.0, 0.0, 0.0, 0.0
+    selected.least[-1] = selected.floor[-1] - 1.0
+    return selected
 
 
 _DOWN = np.array([0.0, 0.0, 1.0])
-_APART, _BESIDE = 0.03, 2  # [m] between places that are tried for a foothold; level for so many to both sides
-_MOVES = _APART * np.arange(-3, 4)
-_TRIED = _APART * np.arange(-3 - _BESIDE, 4 + _BESIDE)
-_NEAR = np.linspace(-0.12, 0.12, 5)  # [m], over which the ground under a pair of legs is averaged
-_PITCHED = 0.5  # of the ground's slope between the pairs of legs
+# [m] between places that are tried for a foothold; level for so many to both sides
+_FOOTHOLD_SPACING, _LEVEL_NEIGHBOURS = 0.03, 2
+_FOOTHOLD_SHIFTS = _FOOTHOLD_SPACING * np.arange(-3, 4)
+_FOOTHOLD_SAMPLES = _FOOTHOLD_SPACING * np.arange(-3 - _LEVEL_NEIGHBOURS, 4 + _LEVEL_NEIGHBOURS)
+_GROUND_SAMPLES = np.linspace(-0.12, 0.12, 5)  # [m], over which the ground under a pair of legs is averaged
+_PITCH_FRACTION = 0.5  # of the ground's slope between the pairs of legs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """What a unit of error costs at one knot [per rad², m², (rad/s)², (m/s)², (N m)²]."""
+    """The price of a unit of error at one knot [per rad², m², (rad/s)², (m/s)², (N m)²]."""
 
-    turn: tuple[float, float, float] = (100.0, 100.0, 50.0)
-    place: tuple[float, float, float] = (30.0, 30.0, 600.0)
+    orientation: tuple[float, float, float] = (100.0, 100.0, 50.0)
+    position: tuple[float, float, float] = (30.0, 30.0, 600.0)
     joints: float = 0.5
-    spin: tuple[float, float, float] = (0.5, 0.5, 1.0)
-    speed: tuple[float, float, float] = (20.0, 20.0, 5.0)
+    angular_velocity: tuple[float, float, float] = (0.5, 0.5, 1.0)
+    velocity: tuple[float, float, float] = (20.0, 20.0, 5.0)
     rates: float = 4e-3
     effort: float = 4e-3
     feet: float = 1500.0
     last: float = 4.0  # of the last state, times the others
 
     def weights(self, nj: int) -> Float[ndarray, "nd"]:
-        """Of a deviation's components; for a robot of nj joints."""
+        """Return the prices of a deviation's components, for a robot of nj joints."""
         return np.concatenate(
-            [self.turn, self.place, np.full(nj, self.joints), self.spin, self.speed, np.full(nj, self.rates)]
+            [
+                self.orientation,
+                self.position,
+                np.full(nj, self.joints),
+                self.angular_velocity,
+                self.velocity,
+                np.full(nj, self.rates),
+            ]
         )
 
 
@@ -79,15 +87,15 @@ class GaitState:
     """Robot, command and gait at one moment, from which the goals of a walk follow; world axes."""
 
     x: Float[ndarray, "nx"]
-    wanted: Float[ndarray, "3"]  # x, y, yaw
+    pose_des: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # forward, sideways, turn
-    mean: Float[ndarray, "2"]  # of the trunk's velocity over a step, world axes [m/s]
+    v_mean: Float[ndarray, "2"]  # of the trunk's velocity over a step, world axes [m/s]
     cycle: Float[ndarray, "4"]  # of each leg: whole since its touchdowns; a foot is down while the rest is below duty
-    going: bool
+    is_walking: bool
     feet: Float[ndarray, "4 3"]  # lowest points
     lift_off: Float[ndarray, "4 3"]
     plane: Float[ndarray, "3"]  # of the ground: height = plane[2] + plane[0] x + plane[1] y
-    first: float  # what is left of the first interval [s]
+    time_left: float  # what is left of the first interval [s]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -144,21 +152,21 @@ class GaitGoals:
 
     def __call__(self, gait: Gait, steps: GaitState) -> Goal:
         """The goals of all knots."""
-        begins, lasts = self.times(steps.first)
+        begins, lasts = self.times(steps.time_left)
         robot, N, prices = self.model.robot, self.knots, self.prices
         duty, period = gait.duty, gait.period
         middle = steps.cycle + (begins + 0.5 * lasts)[:, None] / period
-        down = np.where(middle - np.floor(middle) < duty, 1.0, 0.0) if steps.going else np.ones((N + 1, 4))
-        yaw = steps.wanted[2] + steps.velocity[2] * begins
+        down = np.where(middle - np.floor(middle) < duty, 1.0, 0.0) if steps.is_walking else np.ones((N + 1, 4))
+        yaw = steps.pose_des[2] + steps.velocity[2] * begins
         c, s = np.cos(yaw), np.sin(yaw)
         forward, left, _ = steps.velocity
-        across = np.stack([c * forward - s * left, s * forward + c * left], axis=1)
-        travelled = np.cumsum(lasts[:-1, None] * across[:-1], axis=0)
-        places = steps.wanted[:2] + np.concatenate([np.zeros((1, 2)), travelled])
-        feet, floor, least = self._feet(gait, steps, begins, across[0], down)
+        velocity_W = np.stack([c * forward - s * left, s * forward + c * left], axis=1)
+        travelled = np.cumsum(lasts[:-1, None] * velocity_W[:-1], axis=0)
+        positions = steps.pose_des[:2] + np.concatenate([np.zeros((1, 2)), travelled])
+        feet, floor, least = self._feet(gait, steps, begins, velocity_W[0], down)
         q = np.zeros((N + 1, robot.nq))
-        q[:, :2], q[:, 7:] = places, self.stand
-        q[:, 2], pitch = self._trunk(steps, places, yaw)
+        q[:, :2], q[:, 7:] = positions, self.stand
+        q[:, 2], pitch = self._trunk(steps, positions, yaw)
         q[:, 3:7] = yawed_and_pitched(yaw, pitch)
         v = np.zeros((N + 1, robot.nv))
         v[:, 2], v[:, 3], v[:, 4] = steps.velocity[2], forward, left
@@ -185,21 +193,21 @@ class GaitGoals:
         )
 
     def _feet(
-        self, gait: Gait, steps: GaitState, begins: ndarray, wanted: ndarray, down: ndarray
+        self, gait: Gait, steps: GaitState, begins: ndarray, velocity_des: ndarray, down: ndarray
     ) -> tuple[ndarray, ndarray, ndarray]:
         """(where feet should be, the ground under them, what they must clear) at every knot."""
         duty, period = gait.duty, gait.period
         cycle = steps.cycle + begins[:, None] / period
-        if not steps.going:
+        if not steps.is_walking:
             feet = np.tile(steps.feet, (len(begins), 1, 1))
             return feet, np.tile(self._under(steps.feet), (len(begins), 1)), feet[:, :, 2] - 1.0
-        turn, now = np.floor(cycle), np.floor(steps.cycle)
-        s = np.clip((cycle - turn - duty) / (1.0 - duty), 0.0, 1.0)
-        passed, legs = (turn - now).astype(int), np.arange(4)
-        lands = (now + np.arange(passed.max() + 2)[:, None] - steps.cycle) * period
-        holds = self._footholds(steps, wanted, duty * period, lands)
+        stride_number, first_stride = np.floor(cycle), np.floor(steps.cycle)
+        s = np.clip((cycle - stride_number - duty) / (1.0 - duty), 0.0, 1.0)
+        passed, legs = (stride_number - first_stride).astype(int), np.arange(4)
+        lands = (first_stride + np.arange(passed.max() + 2)[:, None] - steps.cycle) * period
+        holds = self._footholds(steps, velocity_des, duty * period, lands)
         start, end = holds[passed, legs], holds[passed + 1, legs]
-        swings = steps.cycle - now >= duty
+        swings = steps.cycle - first_stride >= duty
         begun = np.where(swings[:, None], steps.lift_off, steps.feet)
         same = passed == 0
         start = np.where(same[:, :, None], begun, start)
@@ -219,45 +227,53 @@ class GaitGoals:
         return feet[:, 2] if self.heights is None else self.heights(feet[:, :2])
 
     def _trunk(
-        self, steps: GaitState, places: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]
+        self, steps: GaitState, positions: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]
     ) -> tuple[ndarray, ndarray]:
         """(height, pitch) of the base at places: over the plane, or the ground under the front and the hind legs."""
         if self.heights is None:
-            return self.height + steps.plane[2] + places @ steps.plane[:2], np.zeros(len(places))
+            return self.height + steps.plane[2] + positions @ steps.plane[:2], np.zeros(len(positions))
         ahead = np.stack([np.cos(yaw), np.sin(yaw)], axis=1)
         half = 0.5 * (self.hips[:, 0].max() - self.hips[:, 0].min())
-        off = np.concatenate([side * half + _NEAR for side in (1.0, -1.0)])
-        z = self.heights((places[:, None] + off[:, None] * ahead[:, None]).reshape(-1, 2)).reshape(-1, 2, len(_NEAR))
+        off = np.concatenate([side * half + _GROUND_SAMPLES for side in (1.0, -1.0)])
+        z = self.heights((positions[:, None] + off[:, None] * ahead[:, None]).reshape(-1, 2)).reshape(
+            -1, 2, len(_GROUND_SAMPLES)
+        )
         front, hind = z[:, 0].mean(axis=1), z[:, 1].mean(axis=1)
-        return self.height + 0.5 * (front + hind), -_PITCHED * np.arctan2(front - hind, 2.0 * half)
+        return self.height + 0.5 * (front + hind), -_PITCH_FRACTION * np.arctan2(front - hind, 2.0 * half)
 
-    def _footholds(self, steps: GaitState, wanted: ndarray, stance: float, lands: Float[ndarray, "k 4"]) -> ndarray:
+    def _footholds(
+        self, steps: GaitState, velocity_des: ndarray, stance: float, lands: Float[ndarray, "k 4"]
+    ) -> ndarray:
         """Where feet that land after so many seconds step to."""
         g = strength(self.model.gravity)
-        settles = np.sqrt(self.height / g)
-        off = steps.mean - wanted
-        passed = settles * (1.0 - np.exp(-np.maximum(lands, 0.0) / settles))
-        yaw = steps.wanted[2] + steps.velocity[2] * lands
+        fall_time = np.sqrt(self.height / g)
+        velocity_error = steps.v_mean - velocity_des
+        passed = fall_time * (1.0 - np.exp(-np.maximum(lands, 0.0) / fall_time))
+        yaw = steps.pose_des[2] + steps.velocity[2] * lands
         c, s = np.cos(yaw), np.sin(yaw)
         hips = self.hips[:, 0] * c - self.hips[:, 1] * s, self.hips[:, 0] * s + self.hips[:, 1] * c
         ahead = lands + 0.5 * stance
-        lean = (passed + 0.5 * stance + 0.4 * settles)[:, :, None] * off
-        most = 0.6 * self.height
+        lean = (passed + 0.5 * stance + 0.4 * fall_time)[:, :, None] * velocity_error
+        max_lean = 0.6 * self.height
         length = np.sqrt((lean**2).sum(axis=2, keepdims=True) + 1e-12)
-        lean = lean * np.minimum(1.0, most / length)
-        middle = 0.5 * (steps.x[:2] + steps.wanted[:2])
-        xy = middle + np.stack(hips, axis=2) + ahead[:, :, None] * wanted + lean
+        lean = lean * np.minimum(1.0, max_lean / length)
+        middle = 0.5 * (steps.x[:2] + steps.pose_des[:2])
+        xy = middle + np.stack(hips, axis=2) + ahead[:, :, None] * velocity_des + lean
         if self.heights is None:
             return np.concatenate([xy, (xy @ steps.plane[:2] + steps.plane[2])[:, :, None]], axis=2)
-        return self._level(xy, steps.wanted[2])
+        return self._level(xy, steps.pose_des[2])
 
     def _level(self, xy: Float[ndarray, "k 4 2"], yaw: float) -> Float[ndarray, "k 4 3"]:
         """Footholds, moved ahead or back to where the ground is level about them."""
         assert self.heights is not None
         ahead = np.array([np.cos(yaw), np.sin(yaw)])
-        z = self.heights((xy[:, :, None] + _TRIED[:, None] * ahead).reshape(-1, 2)).reshape(*xy.shape[:2], -1)
-        about = np.stack([z[:, :, k : k + len(_MOVES)] for k in range(2 * _BESIDE + 1)])
+        z = self.heights((xy[:, :, None] + _FOOTHOLD_SAMPLES[:, None] * ahead).reshape(-1, 2)).reshape(
+            *xy.shape[:2], -1
+        )
+        about = np.stack([z[:, :, k : k + len(_FOOTHOLD_SHIFTS)] for k in range(2 * _LEVEL_NEIGHBOURS + 1)])
         uneven = about.max(axis=0) - about.min(axis=0)
-        best = np.argmin(uneven + 0.2 * np.abs(_MOVES), axis=2)[:, :, None]
-        height = np.take_along_axis(z[:, :, _BESIDE : _BESIDE + len(_MOVES)], best, axis=2)
-        return np.concatenate([xy + _MOVES[best] * ahead, height], axis=2)
+        best = np.argmin(uneven + 0.2 * np.abs(_FOOTHOLD_SHIFTS), axis=2)[:, :, None]
+        height = np.take_along_axis(
+            z[:, :, _LEVEL_NEIGHBOURS : _LEVEL_NEIGHBOURS + len(_FOOTHOLD_SHIFTS)], best, axis=2
+        )
+        return np.concatenate([xy + _FOOTHOLD_SHIFTS[best] * ahead, height], axis=2)

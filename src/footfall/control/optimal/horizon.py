@@ -20,8 +20,8 @@ from numpy import ndarray
 import nptrace
 from footfall.contact.ground import Ground
 from footfall.control.optimal.compiled_horizon import CompiledHorizon
-from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expanded, interval, lowest_points
-from footfall.control.optimal.knot_sweep import swept
+from footfall.control.optimal.knot import Goal, KnotModel, KnotTerms, cost, expand_knot, interval, lowest_points
+from footfall.control.optimal.knot_sweep import sweep_backward
 from footfall.control.optimal.sweep import BackwardPass, Model, backward
 from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
@@ -50,9 +50,8 @@ class HorizonProblem(CompiledHorizon):
 
     def __init__(self, model: KnotModel, goals: Goal, compile: Compile, sweeps: bool = False) -> None:
         self.model, self.robot = model, model.robot
-        self.high = np.full(
-            model.robot.nj, np.inf
-        )  # torques have a price near their limits, and are clipped as they act
+        # torques have a price near their limits, and are clipped as they act
+        self.high = np.full(model.robot.nj, np.inf)
         self.low = -self.high
         self.aim(goals)
         robot, first = self.robot, row_of(goals, 0)
@@ -60,13 +59,13 @@ class HorizonProblem(CompiledHorizon):
         N, n = self.knots, 2 * robot.nv
         rows = np.tile(x, (N, 1)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj)), np.zeros((N, robot.nj, n))
         self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
-        self._expand = compile(expanded, model, x, u, first, x, target="batch", verify=False)
+        self._expand = compile(expand_knot, model, x, u, first, x, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
         self._sweep: Scalar = None
         if sweeps:
             two = np.stack([x] * (N + 1))
             terms = self._expand(two, np.zeros((N + 1, robot.nj)), goals, two)
-            self._sweep = compile(swept, model, terms, goals.weights, goals.interval, verify=False)
+            self._sweep = compile(sweep_backward, model, terms, goals.weights, goals.interval, verify=False)
         size = robot.nj + n + 1
         self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))  # fresh ones would cost a third
 
@@ -89,7 +88,9 @@ class KnotsModel:
     Z: ndarray  # room for the other way
     L: ndarray
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None:
+    def backward_pass(
+        self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
+    ) -> BackwardPass | None:
         """As ``sweep.backward``."""
         if self.sweep is None or weight or np.isfinite(low).any() or np.isfinite(high).any():
             return backward(self.assembled, low, high, weight)
@@ -104,7 +105,7 @@ class KnotsModel:
 
 
 def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -> Model:
-    """Of the knots' terms, written into Z and L: joints move by their velocities after an interval, velocities cost by
+    """Write the knots' terms into Z and L: joints move by their velocities after an interval, velocities cost by
     themselves."""
     N, m, n = len(terms.effort) - 1, terms.effort.shape[1], 2 * nv
     motion = terms.motion[:N]
@@ -113,10 +114,10 @@ def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -
     joints, speeds, inputs = np.arange(6, nv), np.arange(m + nv, m + n), np.arange(m)
     Z[:, m + joints, joints] += 1.0
     np.matmul(terms.friction.swapaxes(1, 2), terms.friction, out=L[:, :-1, :-1])
-    L[:, m : m + nv, m : m + nv] += terms.place
+    L[:, m : m + nv, m : m + nv] += terms.position_hessian
     L[:, speeds, speeds] += goals.weights[:, nv:]
     L[:, inputs, inputs] += terms.effort
-    L[:, :-1, -1] = L[:, -1, :-1] = terms.slope
+    L[:, :-1, -1] = L[:, -1, :-1] = terms.gradient
     return Model(Z, L[:N], L[N, m:, m:])
 
 
@@ -137,29 +138,29 @@ def rolled(
     goals: Goal,
 ) -> tuple[ndarray, ndarray, Scalar]:
     """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
-    most = np.array(model.limits)
+    max_torque = np.array(model.limits)
 
     def knot(
         carry: tuple[ndarray, PyTree], row: tuple[PyTree, ...]
     ) -> tuple[tuple[ndarray, PyTree], tuple[ndarray, ndarray]]:
         (now, total), (about, planned, change, K, goal) = carry, row
-        asked = planned + length * change + K @ error(model, about, now)
-        torque = np.minimum(np.maximum(asked, -most), most)
-        q, v, forces, places = interval(model, now, torque, goal)
+        unclipped = planned + length * change + K @ error(model, about, now)
+        torque = np.minimum(np.maximum(unclipped, -max_torque), max_torque)
+        q, v, forces, lowest = interval(model, now, torque, goal)
         after = np.concatenate([q, v])
-        return (after, total + cost(model, now, torque, goal, forces, places)), (after, torque)
+        return (after, total + cost(model, now, torque, goal, forces, lowest)), (after, torque)
 
-    running, last = part_of(goals, slice(0, -1)), row_of(goals, -1)
+    running, last = slice_of(goals, slice(0, -1)), row_of(goals, -1)
     (end, total), (states, inputs) = nptrace.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     still = np.zeros(model.robot.nj)
-    places = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
+    lowest = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
     forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is said to stand
-    return states, inputs, total + cost(model, end, still, last, forces, places)
+    return states, inputs, total + cost(model, end, still, last, forces, lowest)
 
 
 def row_of(goals: Goal, k: int) -> Goal:
     return replace(goals, **{f.name: getattr(goals, f.name)[k] for f in fields(Goal)})
 
 
-def part_of(goals: Goal, rows: slice) -> Goal:
+def slice_of(goals: Goal, rows: slice) -> Goal:
     return replace(goals, **{f.name: getattr(goals, f.name)[rows] for f in fields(Goal)})

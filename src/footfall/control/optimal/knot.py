@@ -35,16 +35,21 @@ from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from nptrace._types import Scalar
 from nptrace.autodiff import nested
 
-HELD = 60.0  # m of a standing foot's damper, as a part of the robot's mass
-CLOSES = 0.5  # of a gap is closed in an interval
-NO_SLIP = 1.0  # [N], below which friction's cone is rounded off
-_NEAR = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}  # where the parabola begins, of each scale
+FOOT_DAMPER_MASS = 60.0  # m of a standing foot's damper, as a part of the robot's mass
+GAP_CLOSED_FRACTION = 0.5  # of a gap is closed in an interval
+CONE_ROUNDING = 1.0  # [N], below which friction's cone is rounded off
+_PARABOLA_START = {
+    "torque": 0.05,
+    "friction": 0.02,
+    "range": 0.03,
+    "clearance": 0.1,
+}  # where the parabola begins, of each scale
 _CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of friction the weight, of torque its limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What one knot is to do, and what it costs not to; with knots as a first axis, of a whole horizon."""
+    """The goal of one knot and the price of missing it; with knots as a first axis, of a whole horizon."""
 
     q: Float[ndarray, "*K nq"]
     v: Float[ndarray, "*K nv"]
@@ -92,27 +97,29 @@ def interval(
     composite = composite_bodies(robot, X)
     M = composite_mass_matrix(robot, X, composite)
     force = np.concatenate([np.zeros(6), u]) - composite_bias(robot, X, composite, v, model.gravity)
-    held, per = HELD * robot.mass, 1.0 / dt
-    wanted = []
+    damper, per = FOOT_DAMPER_MASS * robot.mass, 1.0 / dt
+    gap_impulses = []
     for k, point in enumerate(points):
-        closing = -CLOSES * per * (point.distance - goal.floor[k])
-        wanted.append(goal.down[k] * held * (closing * point.R_BC[:, 2]))
-        J = goal.down[k] * held * point.J
+        closing = -GAP_CLOSED_FRACTION * per * (point.distance - goal.floor[k])
+        gap_impulses.append(goal.down[k] * damper * (closing * point.R_BC[:, 2]))
+        J = goal.down[k] * damper * point.J
         M = M + _product(point.J, J, point.dofs)
-        force = force + per * (point.J.T @ (wanted[k] - J @ v))
+        force = force + per * (point.J.T @ (gap_impulses[k] - J @ v))
     a = nptrace.gradient_bottleneck(solution(robot, M, force))
     after = v + dt * a
-    forces = [R @ (per * (w - goal.down[k] * held * (p.J @ after))) for k, (p, w) in enumerate(zip(points, wanted))]
-    places = lowest_points(robot, X)
-    moved = R @ after[3:6]
+    forces = [
+        R @ (per * (w - goal.down[k] * damper * (p.J @ after))) for k, (p, w) in enumerate(zip(points, gap_impulses))
+    ]
+    lowest = lowest_points(robot, X)
+    velocity_W = R @ after[3:6]
     quat = rotated_in_a_step(q[3:7], dt * after[:3])
-    q_after = np.concatenate([q[:3] + dt * moved, quat, q[7:] + dt * after[6:]])
-    v_after = np.concatenate([after[:3], to_rotation(quat).T @ moved, after[6:]])
-    return q_after, v_after, forces, places
+    q_after = np.concatenate([q[:3] + dt * velocity_W, quat, q[7:] + dt * after[6:]])
+    v_after = np.concatenate([after[:3], to_rotation(quat).T @ velocity_W, after[6:]])
+    return q_after, v_after, forces, lowest
 
 
 def lowest_points(robot: Robot, X: list[Transform]) -> list[Float[ndarray, "3"]]:
-    """Of the feet, world axes [m]; X are the bodies in their parents."""
+    """Return the lowest points of the feet, world axes [m]; X are the bodies in their parents."""
     poses, down = poses_in_base(robot, X), np.array([0.0, 0.0, 1.0])
     return [X[0].point(poses[s.body].point(s.center)) - s.radius * down for s in spheres_of(robot)]
 
@@ -130,15 +137,15 @@ def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
 def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
     """(price, slope, curvature) of h >= 0: -log h, and below ``near`` the parabola that continues it."""
     inside = np.maximum(h, near)
-    past = np.minimum(h - near, 0.0) / near
-    price = -np.log(inside) - past + 0.5 * past * past
-    return price, (past - 1.0) / inside, 1.0 / (inside * inside)
+    violation = np.minimum(h - near, 0.0) / near
+    price = -np.log(inside) - violation + 0.5 * violation * violation
+    return price, (violation - 1.0) / inside, 1.0 / (inside * inside)
 
 
 def friction_margin(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
-    """What is left of each foot's friction, of the weight."""
+    """Return what is left of each foot's friction, as a fraction of the weight."""
     return [
-        (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + NO_SLIP**2) + NO_SLIP) / model.weight
+        (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + CONE_ROUNDING**2) + CONE_ROUNDING) / model.weight
         for f in forces
     ]
 
@@ -146,7 +153,7 @@ def friction_margin(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
 def _joint_margins(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray, float]]:
     """(margins, where their parabolas begin) of torques and joints, below and above."""
     q_J = joint_positions(model.robot, x[: model.robot.nq])
-    torque, bend = _NEAR["torque"], _NEAR["range"]
+    torque, bend = _PARABOLA_START["torque"], _PARABOLA_START["range"]
     return [
         (1.0 + u / model.limits, torque),
         (1.0 - u / model.limits, torque),
@@ -155,23 +162,23 @@ def _joint_margins(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarr
     ]
 
 
-def _clearance(goal: Goal, k: int, place: ndarray) -> Scalar:
-    return 0.1 + (place[2] - goal.least[k]) / _CLEARANCE
+def _clearance(goal: Goal, k: int, point: ndarray) -> Scalar:
+    return 0.1 + (point[2] - goal.least[k]) / _CLEARANCE
 
 
-def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], places: list[ndarray]) -> Scalar:
-    """Of one knot."""
+def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndarray], lowest: list[ndarray]) -> Scalar:
+    """Return the cost of one knot."""
     robot = model.robot
-    away = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])
+    deviation = np.concatenate([difference(robot, goal.q, x[: robot.nq]), x[robot.nq :] - goal.v])
     strain = u - goal.torque
-    total = 0.5 * (np.sum(goal.weights * away * away) + np.sum(goal.effort * strain * strain))
+    total = 0.5 * (np.sum(goal.weights * deviation * deviation) + np.sum(goal.effort * strain * strain))
     margins = friction_margin(model, forces)
-    for k, place in enumerate(places):
-        up, off = 1.0 - goal.down[k], place - goal.feet[k]
-        total = total + 0.5 * up * goal.pull[k] * (off @ off)
-        kept = goal.down[k] * barrier(margins[k], _NEAR["friction"])[0]
-        clear = up * barrier(_clearance(goal, k, place), _NEAR["clearance"])[0]
-        total = total + model.price * (kept + clear)
+    for k, point in enumerate(lowest):
+        up, foot_error = 1.0 - goal.down[k], point - goal.feet[k]
+        total = total + 0.5 * up * goal.pull[k] * (foot_error @ foot_error)
+        friction_price = goal.down[k] * barrier(margins[k], _PARABOLA_START["friction"])[0]
+        clearance_price = up * barrier(_clearance(goal, k, point), _PARABOLA_START["clearance"])[0]
+        total = total + model.price * (friction_price + clearance_price)
     for margin, near in _joint_margins(model, x, u):
         total = total + model.price * np.sum(barrier(margin, near)[0])
     return total
@@ -183,51 +190,51 @@ class KnotTerms:
     """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
 
     motion: Float[ndarray, "z moved"]  # of the base's place and of all velocities after the interval, transposed
-    slope: Float[ndarray, "z"]  # of the cost
-    place: Float[ndarray, "nv nv"]  # its curvature by δq
+    gradient: Float[ndarray, "z"]  # of the cost
+    position_hessian: Float[ndarray, "nv nv"]  # its curvature by δq
     effort: Float[ndarray, "m"]  # by δu, a diagonal
     friction: Float[ndarray, "nf z"]  # roots of the curvature by friction
 
 
-def expanded(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
+def expand_knot(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
     """About a state, an input and where they lead."""
     robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
 
     def moved(deviation: ndarray) -> ndarray:
         q = integrate(robot, x[:nq], deviation[nj : nj + nv], 1.0)
         at = np.concatenate([nptrace.gradient_bottleneck(q[:3]), q[3:], x[nq:] + deviation[nj + nv :]])
-        q_after, v_after, forces, places = interval(model, at, u + deviation[:nj], goal)
+        q_after, v_after, forces, lowest = interval(model, at, u + deviation[:nj], goal)
         off = difference(robot, goal.q, q)[:6]
         shift = difference(robot, x_after[:nq], q_after)[:6]
-        return np.concatenate([shift, v_after, off, np.stack(friction_margin(model, forces)), *places])
+        return np.concatenate([shift, v_after, off, np.stack(friction_margin(model, forces)), *lowest])
 
     J = nested.jacobian(moved, [np.zeros(2 * nv + nj)])
     rows = np.cumsum([0, 6, nv, 6, robot.nf, 3 * robot.nf])
     motion, off, margins, feet = J[: rows[2]], J[rows[2] : rows[3]], J[rows[3] : rows[4]], J[rows[4] :]
-    _, _, forces, places = interval(model, x, u, goal)
+    _, _, forces, lowest = interval(model, x, u, goal)
     by_q, joints, speeds = slice(nj, nj + nv), slice(nj + 6, nj + nv), slice(nj + nv, None)
-    away = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
-    pulled, slope = goal.weights * away, np.zeros(nj + 2 * nv)
-    slope[by_q] = off[:, by_q].T @ pulled[:6]
+    state_error = np.concatenate([difference(robot, goal.q, x[:nq]), x[nq:] - goal.v])
+    pulled, gradient = goal.weights * state_error, np.zeros(nj + 2 * nv)
+    gradient[by_q] = off[:, by_q].T @ pulled[:6]
     below, above, bent, straight = (barrier(margin, near) for margin, near in _joint_margins(model, x, u))
-    slope[joints] = slope[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
-    slope[speeds] = pulled[nv:]
-    slope[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
-    place = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
+    gradient[joints] = gradient[joints] + pulled[6:nv] + model.price * (bent[1] - straight[1])
+    gradient[speeds] = pulled[nv:]
+    gradient[:nj] = goal.effort * (u - goal.torque) + model.price * (below[1] - above[1]) / model.limits
+    position_hessian = off[:, by_q].T @ (goal.weights[:6, None] * off[:, by_q])
     stiff = np.concatenate([np.zeros(6), goal.weights[6:nv] + model.price * (bent[2] + straight[2])])
     effort = goal.effort + model.price * (below[2] + above[2]) / model.limits**2
     margin, roots = friction_margin(model, forces), []
     for k in range(robot.nf):
         up, leg = 1.0 - goal.down[k], feet[3 * k : 3 * k + 3, by_q]
-        clear = barrier(_clearance(goal, k, places[k]), _NEAR["clearance"])
+        clear = barrier(_clearance(goal, k, lowest[k]), _PARABOLA_START["clearance"])
         higher = (model.price * up / _CLEARANCE) * np.array([0.0, 0.0, 1.0])
         pull = up * goal.pull[k] * np.ones(3) + clear[2] / _CLEARANCE * higher
-        slope[by_q] = slope[by_q] + leg.T @ (up * goal.pull[k] * (places[k] - goal.feet[k]) + clear[1] * higher)
-        place = place + leg.T @ (pull[:, None] * leg)
-        kept = barrier(margin[k], _NEAR["friction"])
-        slope = slope + model.price * goal.down[k] * kept[1] * margins[k]
-        roots.append(goal.down[k] * np.sqrt(model.price * kept[2]) * margins[k])
-    return KnotTerms(motion.T, slope, place + np.diag(stiff), effort, np.stack(roots))
+        gradient[by_q] = gradient[by_q] + leg.T @ (up * goal.pull[k] * (lowest[k] - goal.feet[k]) + clear[1] * higher)
+        position_hessian = position_hessian + leg.T @ (pull[:, None] * leg)
+        friction_barrier = barrier(margin[k], _PARABOLA_START["friction"])
+        gradient = gradient + model.price * goal.down[k] * friction_barrier[1] * margins[k]
+        roots.append(goal.down[k] * np.sqrt(model.price * friction_barrier[2]) * margins[k])
+    return KnotTerms(motion.T, gradient, position_hessian + np.diag(stiff), effort, np.stack(roots))
 
 
 def expanded_cost(
@@ -235,5 +242,5 @@ def expanded_cost(
 ) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
     """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is said to stand: without friction,
     which the motion has itself where contacts are found. What is traced of the motion is not computed."""
-    terms = expanded(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
-    return terms.slope, terms.place, terms.effort
+    terms = expand_knot(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
+    return terms.gradient, terms.position_hessian, terms.effort

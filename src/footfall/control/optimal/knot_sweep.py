@@ -21,20 +21,28 @@ from nptrace._types import PyTree, Scalar
 from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 
-def swept(
+def sweep_backward(
     model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "K nd"], intervals: Float[ndarray, "K"]
 ) -> tuple[Float[ndarray, "N m _"], Scalar]:
     """((gains, change) of every knot's input, by how much a whole step lowers twice the cost); NaN where a knot has no
     minimum."""
     nv, m = model.robot.nv, model.robot.nj
-    rows = terms.motion, terms.slope, terms.place, terms.effort, terms.friction, weights[:, nv:], intervals
-    V = _state_cost(terms.place[-1], weights[-1, nv:])
+    rows = (
+        terms.motion,
+        terms.gradient,
+        terms.position_hessian,
+        terms.effort,
+        terms.friction,
+        weights[:, nv:],
+        intervals,
+    )
+    V = _state_cost(terms.position_hessian[-1], weights[-1, nv:])
 
     def knot(
         carry: tuple[PyTree, PyTree, PyTree], row: tuple[PyTree, ...]
     ) -> tuple[tuple[PyTree, PyTree, PyTree], PyTree]:
         V, p, fall = carry
-        motion, slope, place, effort, friction, speeds, dt = row
+        motion, gradient, position_hessian, effort, friction, speeds, dt = row
         G = motion.T
         VT = np.concatenate([V[:, :6], V[:, nv : nv + 6], V[:, nv + 6 :] + dt * V[:, 6:nv]], axis=1)
         TVT = np.concatenate([VT[:6], VT[nv : nv + 6], VT[nv + 6 :] + dt * VT[6:nv]])
@@ -43,30 +51,32 @@ def swept(
         joints = slice(m + 6, m + nv)
         W = TVT @ G
         W[:, joints] = W[:, joints] + TVE
-        H, h = G.T @ W, G.T @ ahead + slope
+        H, h = G.T @ W, G.T @ ahead + gradient
         H[joints] = H[joints] + TVE.T @ G
         H[joints, joints] = H[joints, joints] + V[6:nv, 6:nv]
         h[joints] = h[joints] + p[6:nv]
         H = H + friction.T @ friction
         H[:m, :m] = H[:m, :m] + np.diag(effort)
-        H[m:, m:] = H[m:, m:] + _state_cost(place, speeds)
-        L = cholesky(_of_half(H[:m, :m]))
+        H[m:, m:] = H[m:, m:] + _state_cost(position_hessian, speeds)
+        L = cholesky(_symmetric(H[:m, :m]))
         Y = substitute(L, np.concatenate([H[m:, :m].T, h[:m, None]], axis=1))
         y = Y[:, -1]
-        V = _of_half(H[m:, m:] - Y[:, :-1].T @ Y[:, :-1])
+        V = _symmetric(H[m:, m:] - Y[:, :-1].T @ Y[:, :-1])
         return (V, h[m:] - Y[:, :-1].T @ y, fall + y @ y), -back_substitute(L, Y)
 
     running = tuple(array[:-1] for array in rows)
-    (_, _, fall), law = nptrace.scan(knot, (V, terms.slope[-1][m:], 0.0), running, reverse=True)
-    return law, fall
+    (_, _, fall), gains_and_changes = nptrace.scan(knot, (V, terms.gradient[-1][m:], 0.0), running, reverse=True)
+    return gains_and_changes, fall
 
 
-def _state_cost(place: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "nd nd"]:
+def _state_cost(position_hessian: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "nd nd"]:
     """Curvature by (δq, δv)."""
-    none = np.zeros(place.shape)
-    return np.concatenate([np.concatenate([place, none], axis=1), np.concatenate([none, np.diag(speeds)], axis=1)])
+    none = np.zeros(position_hessian.shape)
+    return np.concatenate(
+        [np.concatenate([position_hessian, none], axis=1), np.concatenate([none, np.diag(speeds)], axis=1)]
+    )
 
 
-def _of_half(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
+def _symmetric(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
     """Symmetric by its lower half: the other one is never computed, and rounding cannot make two of them."""
     return np.where(np.tril(np.ones(A.shape)) > 0.5, A, A.T)

@@ -25,7 +25,7 @@ from footfall.spatial.quaternion import conjugate, multiply, to_rotation
 
 _DOUBLINGS = 60
 _CONVERGED = 1e-12  # change of P in a doubling, relative to P
-_SOLVED = 1e-8  # residual of the Riccati equation, relative to P
+_MAX_RESIDUAL = 1e-8  # residual of the Riccati equation, relative to P
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def regulate(
         )
     K = np.linalg.solve(R + B.T @ H @ B, B.T @ H @ A)
     residual = float(np.abs(Q + A.T @ H @ (A - B @ K) - H).max() / max(np.abs(H).max(), 1e-300))
-    if residual > _SOLVED:
+    if residual > _MAX_RESIDUAL:
         raise FootfallError(
             f"the Riccati equation is left with a residual of {residual:.1e}: it is too ill conditioned"
         )
@@ -90,7 +90,7 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class StandWeights:
-    """What a unit of error costs; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
+    """The price of a unit of error; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
 
     tilt: float = 50.0  # roll and pitch
     height: float = 100.0
@@ -108,16 +108,16 @@ class StandWeights:
             raise InputError("joints and stiffness of the weights of a stand must be positive")
 
 
-def felt_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:
+def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:
     """An orthonormal basis of the deviations that level ground can tell apart: all but two shifts and a turn.
 
     To move robot and feet along the ground, or to turn them about the vertical, changes no force: A e = e for these
     three. And no torque can undo it: friction moves feet by internal forces, whose sum is zero. So they are left out.
     """
     up = to_rotation(q[3:7]).T
-    unfelt = np.zeros((2 * robot.nv, 3))
-    unfelt[:3, 0], unfelt[3:6, 1:] = up[:, 2], up[:, :2]
-    basis, _ = np.linalg.qr(np.concatenate([unfelt, np.eye(2 * robot.nv)], axis=1))
+    unobservable = np.zeros((2 * robot.nv, 3))
+    unobservable[:3, 0], unobservable[3:6, 1:] = up[:, 2], up[:, :2]
+    basis, _ = np.linalg.qr(np.concatenate([unobservable, np.eye(2 * robot.nv)], axis=1))
     return basis[:, 3:]
 
 
@@ -154,7 +154,7 @@ class LqrStand(Summarised, Controller):
         gravity: Gravity = GRAVITY,
     ) -> LqrStand:
         """From the step under ``command``, linearised by torque where the robot stands at rest, over one period."""
-        N, found = felt_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
+        N, found = observable_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
         return LqrStand(
             q=np.array(q), torque=np.array(command.torque), gain=found.K @ N.T, kp=command.kp, kd=command.kd, rate=rate
         )
@@ -174,8 +174,8 @@ class LqrStand(Summarised, Controller):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        away = np.concatenate([difference(robot, self.q, _as_seen_from(self.q, sensed.q)), sensed.v])
-        torque = self.torque - self.gain @ away
+        deviation = np.concatenate([difference(robot, self.q, _at_same_heading(self.q, sensed.q)), sensed.v])
+        torque = self.torque - self.gain @ deviation
         return JointCommand(self.posture(robot), 0.0, self.kp, self.kd, torque), memory
 
 
@@ -187,9 +187,9 @@ def stand_regulator(
     weights: StandWeights | None = None,
     gravity: Gravity = GRAVITY,
 ) -> Regulator:
-    """The regulator in the coordinates of ``felt_directions``."""
+    """The regulator in the coordinates of ``observable_directions``."""
     weights = weights or StandWeights()
-    N, nv = felt_directions(robot, q), robot.nv
+    N, nv = observable_directions(robot, q), robot.nv
     cost = np.zeros(2 * nv)
     cost[:3], cost[3:6], cost[6:nv] = weights.tilt, weights.height, weights.joints
     cost[nv : nv + 3], cost[nv + 3 : nv + 6], cost[nv + 6 :] = weights.turning, weights.moving, weights.joint_rates
@@ -198,7 +198,7 @@ def stand_regulator(
     return regulate(N.T @ A @ N, N.T @ B, N.T @ (cost[:, None] * N), effort)
 
 
-def _as_seen_from(q_ref: Float[ndarray, "nq"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
+def _at_same_heading(q_ref: Float[ndarray, "nq"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
     """q moved along the ground and turned about the vertical to where q_ref is: only tilt, height and joints differ."""
     turn = multiply(q[3:7], conjugate(q_ref[3:7]))
     heading = np.stack([turn[0], 0.0 * turn[1], 0.0 * turn[2], turn[3]]) / np.sqrt(turn[0] ** 2 + turn[3] ** 2 + 1e-30)

@@ -20,14 +20,14 @@ from footfall.checks import checked_number, whole_number
 from footfall.contact.ground import Ground, as_ground
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_command
 from footfall.control.locomotion.footsteps import ground_slope
-from footfall.control.locomotion.legged_plan import LIMITS
 from footfall.control.locomotion.speed_limit import LegLimits
+from footfall.control.locomotion.types import COMMAND_LIMITS
 from footfall.control.locomotion.whole_body import torque_bounds
-from footfall.control.optimal.between_solves import Ticks, act, follow, lowest_points, read_between
+from footfall.control.optimal.between_solves import TickConstants, act, follow, lowest_points, read_between
 from footfall.control.optimal.gait_goals import GaitGoals, GaitState, Heights, Prices, window
 from footfall.control.optimal.horizon import AimedProblem, FindingHorizon, HorizonProblem
 from footfall.control.optimal.knot import Goal, KnotModel
-from footfall.control.optimal.trajectory import Trajectory, improved
+from footfall.control.optimal.trajectory import Trajectory, improve
 from footfall.control.posture import standing_joints, standing_state
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError, InputError, unknown
@@ -37,13 +37,14 @@ from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import PyTree, Scalar
 
-_FOLLOWED = ("velocity", "wanted", "going", "phase", "mean", "lift_off", "last_down", "feet")  # of the memory
-_HIGH, _STEPS_DOWN = 3.0, 40  # [m] from which the ground is sought, and in how many steps down
-_SOFT = 5.0  # stiffness of joints in a first guess [N m/rad]
-_FIRST = 8  # iterations of the first solve, which has nothing to begin with
-_MOST_KNOTS = 1000  # a solve of more takes longer than what it plans
+# of the memory
+_FOLLOW_KEYS = ("velocity", "pose_des", "is_walking", "phase", "v_mean", "lift_off", "last_down", "feet")
+_SEARCH_HEIGHT, _SEARCH_STEPS = 3.0, 40  # [m] from which the ground is sought, and in how many steps down
+_GUESS_STIFFNESS = 5.0  # stiffness of joints in a first guess [N m/rad]
+_FIRST_ITERATIONS = 8  # iterations of the first solve, which has nothing to begin with
+_MAX_KNOTS = 1000  # a solve of more takes longer than what it plans
 SCHEDULED, IMPLICIT = CONTACTS = ("scheduled", "implicit")
-_BENT = 3.0  # [rad]: joints without limits go this far from the stand
+_FREE_JOINT_RANGE = 3.0  # [rad]: joints without limits go this far from the stand
 
 
 @dataclass(eq=False, kw_only=True)
@@ -78,7 +79,7 @@ class Nmpc(Controller):
         for key in ("clearance", "hip_height", "joint_kd"):
             if (value := getattr(self, key)) is not None or key == "joint_kd":
                 checked_number(value, f"{key} of nmpc", 0.0, above=key != "joint_kd")
-        self.knots = whole_number(self.knots, "the knots of nmpc", 2, _MOST_KNOTS)
+        self.knots = whole_number(self.knots, "the knots of nmpc", 2, _MAX_KNOTS)
         for key, kind in {"gait": Gait, "prices": Prices, "plan": Goal | None}.items():
             if not isinstance(value := getattr(self, key), kind):
                 raise InputError(f"{key} of nmpc must be a {key.capitalize()}, got {value!r}")
@@ -91,12 +92,12 @@ class Nmpc(Controller):
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
             raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
         self.log: list[tuple[float, str]] = []
-        self._wrong: set[str] = set()
+        self._failures: set[str] = set()
         self.goals: GaitGoals
         self.problem: AimedProblem | None = None
         self._finding: FindingHorizon | None = None
         self._legs: tuple[Robot, LegLimits] | None = None  # a robot, and what its legs are capable of
-        self._told: Command | None = None
+        self._last_command: Command | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return standing_joints(robot, self.hip_height)
@@ -105,10 +106,10 @@ class Nmpc(Controller):
         if self._legs is None or self._legs[0] is not robot:  # it is asked at every tick
             self._legs = robot, LegLimits.of(robot, standing_joints(robot, self.hip_height))
         forward = float(self._legs[1].fastest(self.gait.duty, self.gait.period))
-        return {"forward": forward, "sideways": LIMITS.sideways, "turn": LIMITS.turn}
+        return {"forward": forward, "sideways": COMMAND_LIMITS.sideways, "turn": COMMAND_LIMITS.turn}
 
     def over(self, ground: Ground) -> Nmpc:
-        """The same controller with this ground to see: it steps onto what lies ahead."""
+        """Return this controller with a ground to see: it steps onto what lies ahead."""
         return replace(self, ground=ground)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -118,18 +119,18 @@ class Nmpc(Controller):
         if robot.loops:
             raise InputError(f"nmpc knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
         self.log.clear()
-        self._wrong.clear()
-        self._told = None
+        self._failures.clear()
+        self._last_command = None
         q, v = standing_state(robot, self.hip_height)
         x, N = np.concatenate([q, v]), self.knots
         feet = lowest_points(robot, q)
         return {
             "tick": np.zeros(()),
             "phase": np.zeros(()),
-            "going": np.zeros(()),
-            "wanted": np.zeros(3),
+            "is_walking": np.zeros(()),
+            "pose_des": np.zeros(3),
             "velocity": np.zeros(3),
-            "mean": np.zeros(2),
+            "v_mean": np.zeros(2),
             "lift_off": feet,
             "last_down": feet,
             "into": np.zeros(()),
@@ -149,8 +150,8 @@ class Nmpc(Controller):
         """Compile the horizon; called by the simulation, which has the compiler."""
         stand = standing_joints(robot, self.hip_height)
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
-        low = np.maximum([joint.lower for joint in joints], stand - _BENT)
-        high = np.minimum([joint.upper for joint in joints], stand + _BENT)
+        low = np.maximum([joint.lower for joint in joints], stand - _FREE_JOINT_RANGE)
+        high = np.minimum([joint.upper for joint in joints], stand + _FREE_JOINT_RANGE)
         model = KnotModel(
             robot=robot,
             limits=torque_bounds(robot),
@@ -166,18 +167,18 @@ class Nmpc(Controller):
         x, feet = np.concatenate([q, v]), lowest_points(robot, q)
         still = GaitState(
             x=x,
-            wanted=np.zeros(3),
+            pose_des=np.zeros(3),
             velocity=np.zeros(3),
-            mean=np.zeros(2),
+            v_mean=np.zeros(2),
             cycle=np.zeros(4),
-            going=False,
+            is_walking=False,
             feet=feet,
             lift_off=feet,
             plane=np.zeros(3),
-            first=self.knot,
+            time_left=self.knot,
         )
         self.problem = self._horizon(model, self.goals(self.gait, still), compile)
-        ticks = Ticks(model, self.gait, self.rate)
+        ticks = TickConstants(model, self.gait, self.rate)
         none, three = np.zeros(()), np.zeros(3)
         walk = three, three, three, none, none, np.zeros(2), feet, feet
         self._follow = compile(follow, ticks, q, v, *walk, verify=False)
@@ -203,7 +204,7 @@ class Nmpc(Controller):
         x = np.concatenate([sensed.q, sensed.v])
         if not np.isfinite(x).all():
             raise InputError("q and v of what nmpc senses must be finite")
-        memory = self._walk(sensed, self._asked(t, robot, command), memory)
+        memory = self._follow_command(sensed, self._clipped_command(t, robot, command), memory)
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
             memory = self._solve(t, robot, x, memory)
         memory["tick"] = memory["tick"] + 1.0
@@ -211,32 +212,34 @@ class Nmpc(Controller):
             kp, kd = self._gains
             return JointCommand(self.goals.stand, 0.0, kp, kd), memory
         states, since = memory["x"], float(memory["since"])
-        part = min(1.0, since / (self.knot - float(memory["into"])))
-        torque, rates = self._act(x, states[0], states[1], memory["u"][0], memory["gains"][0], part)
+        fraction = min(1.0, since / (self.knot - float(memory["into"])))
+        torque, rates = self._act(x, states[0], states[1], memory["u"][0], memory["gains"][0], fraction)
         memory["since"] = np.array(since + 1.0 / self.rate)
         none = np.zeros(robot.nj)
         return JointCommand(none, rates, none, np.full(robot.nj, self.joint_kd * robot.mass), torque), memory
 
-    def _walk(self, sensed: Sensed, asked: Float[ndarray, "3"], memory: dict[str, ndarray]) -> dict[str, ndarray]:
+    def _follow_command(
+        self, sensed: Sensed, velocity_command: Float[ndarray, "3"], memory: dict[str, ndarray]
+    ) -> dict[str, ndarray]:
         """A new memory in which the command has been followed for a tick."""
-        wanted = memory["wanted"]
+        pose_des = memory["pose_des"]
         if memory["tick"] < 0.5:
             R = to_rotation(sensed.q[3:7])
-            wanted = np.array([*sensed.q[:2], np.arctan2(R[1, 0], R[0, 0])])
-        before = (memory[key] for key in _FOLLOWED[2:7])
-        after = self._follow(sensed.q, sensed.v, asked, memory["velocity"], wanted, *before)
-        return {**memory, **dict(zip(_FOLLOWED, map(np.asarray, after)))}
+            pose_des = np.array([*sensed.q[:2], np.arctan2(R[1, 0], R[0, 0])])
+        before = (memory[key] for key in _FOLLOW_KEYS[2:7])
+        after = self._follow(sensed.q, sensed.v, velocity_command, memory["velocity"], pose_des, *before)
+        return {**memory, **dict(zip(_FOLLOW_KEYS, map(np.asarray, after)))}
 
-    def _asked(self, t: float, robot: Robot, command: Command) -> Float[ndarray, "3"]:
+    def _clipped_command(self, t: float, robot: Robot, command: Command) -> Float[ndarray, "3"]:
         """The command within its limits; what a command asks too much is said when it changes."""
-        if command is not self._told:
+        if command is not self._last_command:
             check_command(command)
             limits = self.command_limits(robot)
-            self._within = np.array(
-                [self._clipped(t, key, getattr(command, key), most) for key, most in limits.items()]
+            self._clipped_values = np.array(
+                [self._clipped(t, key, getattr(command, key), limit) for key, limit in limits.items()]
             )
-            self._told = command
-        return self._within
+            self._last_command = command
+        return self._clipped_values
 
     def _solve(self, t: float, robot: Robot, x: ndarray, memory: dict[str, ndarray]) -> dict[str, ndarray]:
         """One iteration, or several where there is nothing to begin with."""
@@ -252,15 +255,15 @@ class Nmpc(Controller):
         cycle = float(memory["phase"]) - np.array(self.gait.delays)
         steps = GaitState(
             x=x,
-            wanted=memory["wanted"],
+            pose_des=memory["pose_des"],
             velocity=memory["velocity"],
-            mean=memory["mean"],
+            v_mean=memory["v_mean"],
             cycle=cycle,
-            going=bool(memory["going"] > 0.5),
+            is_walking=bool(memory["is_walking"] > 0.5),
             feet=memory["feet"],
             lift_off=memory["lift_off"],
             plane=plane,
-            first=self.knot - into,
+            time_left=self.knot - into,
         )
         goals = self.goals(self.gait, steps)
         if self.plan is not None:
@@ -268,10 +271,10 @@ class Nmpc(Controller):
         self.problem.aim(goals)
         about = Trajectory(np.concatenate([x[None], states[1:]]), u, gains)
         try:
-            found = improved(self.problem, about, x) if memory["solved"] > 0.5 else self._begun(x, goals)
-            self._say(t, "solve", "")
+            found = improve(self.problem, about, x) if memory["solved"] > 0.5 else self._first_trajectory(x, goals)
+            self._log_failure(t, "solve", "")
         except FootfallError as wrong:
-            self._say(t, "solve", f"nmpc begins anew: {wrong}")
+            self._log_failure(t, "solve", f"nmpc begins anew: {wrong}")
             return {**memory, "into": np.zeros(()), "since": np.zeros(()), "solved": np.zeros(())}
         return {
             **memory,
@@ -283,39 +286,43 @@ class Nmpc(Controller):
             "solved": np.ones(()),
         }
 
-    def _begun(self, x: ndarray, goals: PyTree) -> Trajectory:
+    def _first_trajectory(self, x: ndarray, goals: PyTree) -> Trajectory:
         """A trajectory from nothing but the goals."""
         assert self.problem is not None
         u, nj = goals.torque[:-1], goals.torque.shape[1]
         states, nv = np.concatenate([goals.q, goals.v], axis=1), goals.v.shape[1]
         gains, joints = np.zeros((*u.shape, 2 * nv)), np.arange(nj)
-        gains[:, joints, 6 + joints], gains[:, joints, nv + 6 + joints] = -_SOFT * np.array([[[1.0]], [[self.knot]]])
+        gains[:, joints, 6 + joints], gains[:, joints, nv + 6 + joints] = -_GUESS_STIFFNESS * np.array(
+            [[[1.0]], [[self.knot]]]
+        )
         found = Trajectory(states, u, gains)
-        for _ in range(_FIRST):
-            found = improved(self.problem, found, x, weight=1e-2)
+        for _ in range(_FIRST_ITERATIONS):
+            found = improve(self.problem, found, x, weight=1e-2)
         return found
 
-    def _clipped(self, t: float, key: str, asked: float, most: float) -> float:
-        self._say(t, key, f"the command {key} = {asked:g} is clipped to ±{most:.3g}" if abs(asked) > most else "")
-        return float(np.clip(asked, -most, most))
+    def _clipped(self, t: float, key: str, value: float, limit: float) -> float:
+        self._log_failure(
+            t, key, f"the command {key} = {value:g} is clipped to ±{limit:.3g}" if abs(value) > limit else ""
+        )
+        return float(np.clip(value, -limit, limit))
 
-    def _say(self, t: float, key: str, wrong: str) -> None:
+    def _log_failure(self, t: float, key: str, wrong: str) -> None:
         """Log what is wrong when it begins, not at every tick."""
-        if wrong and key not in self._wrong:
+        if wrong and key not in self._failures:
             self.log.append((t, wrong))
-        (self._wrong.add if wrong else self._wrong.discard)(key)
+        (self._failures.add if wrong else self._failures.discard)(key)
 
 
 def _heights(ground: Ground, compile: Callable[..., PyTree]) -> Heights:
-    """Of a ground at many places, as one compiled call."""
+    """Return the heights of a ground at many points, as one compiled call."""
     found = compile(height_under, ground, np.zeros(2), target="batch", verify=False)
     return lambda places: found(np.ascontiguousarray(places))
 
 
-def height_under(ground: Ground, place: Float[ndarray, "2"]) -> Scalar:
-    """Of any ground [m]: down from high above by its own distance, again and again (Hart 1996)."""
+def height_under(ground: Ground, point: Float[ndarray, "2"]) -> Scalar:
+    """Return the height of any ground under a point [m], by sphere tracing from high above (Hart 1996)."""
 
     def lower(_: Scalar, z: Scalar) -> Scalar:
-        return z - ground.distance(np.stack([place[0], place[1], z]))
+        return z - ground.distance(np.stack([point[0], point[1], z]))
 
-    return nptrace.repeat(_STEPS_DOWN, lower, np.zeros(()) + _HIGH)
+    return nptrace.repeat(_SEARCH_STEPS, lower, np.zeros(()) + _SEARCH_HEIGHT)

@@ -44,7 +44,9 @@ class Model:
         V[:n, :n], V[:n, n], V[n, :n] = xx[-1], x[-1], x[-1]
         return Model(Z, L, V)
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None:
+    def backward_pass(
+        self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
+    ) -> BackwardPass | None:
         """As ``backward``."""
         return backward(self, low, high, weight)
 
@@ -52,7 +54,9 @@ class Model:
 class QuadraticModel(Protocol):
     """A horizon to second order that can be swept backwards."""
 
-    def plan(self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float) -> BackwardPass | None: ...
+    def backward_pass(
+        self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
+    ) -> BackwardPass | None: ...
 
 
 @dataclass(frozen=True)
@@ -61,12 +65,12 @@ class BackwardPass:
 
     changes: Float[ndarray, "N m"]
     gains: Float[ndarray, "N m n"]
-    slope: float
-    curve: float
+    linear: float
+    quadratic: float
 
-    def promised(self, length: float) -> float:
+    def promised_decrease(self, length: float) -> float:
         """By how much the cost falls for a step of a length from 0 to 1, says the model."""
-        return -length * (self.slope + length * self.curve)
+        return -length * (self.linear + length * self.quadratic)
 
 
 def backward(
@@ -77,33 +81,35 @@ def backward(
     weight: a price on how far the next state moves.
     """
     N, m = low.shape
-    V, law = model.V, np.empty((N, m, model.V.shape[0]))
-    slope = curve = 0.0
+    V, gains_and_changes = model.V, np.empty((N, m, model.V.shape[0]))
+    linear = quadratic = 0.0
     bounded = bool(np.isfinite(low).any() or np.isfinite(high).any())
     for k in range(N - 1, -1, -1):
         Z = model.Z[k].T
         H = blas.dgemm(1.0, Z, blas.dgemm(1.0, V, Z), 1.0, model.L[k].T, 1)
         H_uu, H_u = H[:m, :m], H[:m, m:]
-        room = (low[k], high[k]) if bounded else (None, None)
-        solved = _priced(H_uu, H_u, weight * Z[:-1, :m], Z[:-1], *room) if weight else _knot(H_uu, H_u, *room)
+        bounds = (low[k], high[k]) if bounded else (None, None)
+        solved = (
+            _regularised_knot(H_uu, H_u, weight * Z[:-1, :m], Z[:-1], *bounds) if weight else _knot(H_uu, H_u, *bounds)
+        )
         if solved is None:
             return None
-        law[k], Y = solved
+        gains_and_changes[k], Y = solved
         if Y is not None:  # a minimum without limits: most of what follows cancels
             V = blas.dgemm(-1.0, Y, Y, 1.0, H[m:, m:], 1)
             falls = -float(Y[:, -1] @ Y[:, -1])
-            slope += falls
-            curve -= 0.5 * falls
+            linear += falls
+            quadratic -= 0.5 * falls
             continue
-        K, change = law[k], law[k, :, -1]
-        slope += float(change @ H_u[:, -1])
-        curve += 0.5 * float(change @ H_uu @ change)
+        K, change = gains_and_changes[k], gains_and_changes[k, :, -1]
+        linear += float(change @ H_u[:, -1])
+        quadratic += 0.5 * float(change @ H_uu @ change)
         half = K.T @ (0.5 * (H_uu @ K) + H_u)
         V = H[m:, m:] + half + half.T
-    return BackwardPass(law[:, :, -1].copy(), law[:, :, :-1].copy(), slope, curve)
+    return BackwardPass(gains_and_changes[:, :, -1].copy(), gains_and_changes[:, :, :-1].copy(), linear, quadratic)
 
 
-def _priced(
+def _regularised_knot(
     H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray | None, high: ndarray | None
 ) -> tuple[ndarray, ndarray | None] | None:
     """A knot's law where moving the next state has a price, which is no part of the cost."""
@@ -121,19 +127,19 @@ def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> 
         return None
     inverse, _ = lapack.dtrtri(C, lower=1)
     Y = blas.dtrmm(1.0, inverse, G, lower=1)
-    law = blas.dtrmm(-1.0, inverse, Y, lower=1, trans_a=1)
-    change = law[:, -1]
+    gains_and_changes = blas.dtrmm(-1.0, inverse, Y, lower=1, trans_a=1)
+    change = gains_and_changes[:, -1]
     if low is None or high is None or ((change > low) & (change < high)).all():
-        return law, Y
+        return gains_and_changes, Y
     solved = box_minimum(H, G[:, -1], low, high)
     if solved is None:
         return None
     change, free = solved
-    law = np.zeros_like(G)
+    gains_and_changes = np.zeros_like(G)
     if free.any():
-        law[free] = -np.linalg.solve(H[np.ix_(free, free)], G[free])
-    law[:, -1] = change
-    return law, None
+        gains_and_changes[free] = -np.linalg.solve(H[np.ix_(free, free)], G[free])
+    gains_and_changes[:, -1] = change
+    return gains_and_changes, None
 
 
 def box_minimum(
@@ -142,26 +148,26 @@ def box_minimum(
     """(d, which are free) that minimises ½ dᵀHd + gᵀd between low and high, by projected Newton; None if H has none."""
     d = np.clip(np.zeros(len(g)), low, high)
     for _ in range(50):
-        slope = g + H @ d
-        held = ((d <= low) & (slope > 0)) | ((d >= high) & (slope < 0))
-        free = ~held
-        if not free.any() or np.abs(slope[free]).max() < 1e-10 * max(np.abs(g).max(), 1e-300):
+        gradient = g + H @ d
+        at_limit = ((d <= low) & (gradient > 0)) | ((d >= high) & (gradient < 0))
+        free = ~at_limit
+        if not free.any() or np.abs(gradient[free]).max() < 1e-10 * max(np.abs(g).max(), 1e-300):
             break
         try:
             L = np.linalg.cholesky(H[np.ix_(free, free)])
         except np.linalg.LinAlgError:
             return None
         move = np.zeros(len(g))
-        move[free] = -np.linalg.solve(L.T, np.linalg.solve(L, slope[free]))
+        move[free] = -np.linalg.solve(L.T, np.linalg.solve(L, gradient[free]))
         before, length = 0.5 * d @ H @ d + g @ d, 1.0
         while True:
             tried = np.clip(d + length * move, low, high)
-            if 0.5 * tried @ H @ tried + g @ tried <= before + 0.1 * (slope @ (tried - d)) or length < 1e-10:
+            if 0.5 * tried @ H @ tried + g @ tried <= before + 0.1 * (gradient @ (tried - d)) or length < 1e-10:
                 break
             length *= 0.5
         if np.array_equal(tried, d):
             break
         d = tried
-    slope = g + H @ d
-    held = ((d <= low) & (slope >= 0)) | ((d >= high) & (slope <= 0))
-    return d, ~held
+    gradient = g + H @ d
+    at_limit = ((d <= low) & (gradient >= 0)) | ((d >= high) & (gradient <= 0))
+    return d, ~at_limit

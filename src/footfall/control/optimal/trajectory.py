@@ -25,9 +25,9 @@ from footfall.control.optimal.sweep import BackwardPass, Model, QuadraticModel
 from footfall.errors import FootfallError, InputError
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
-_PROMISE = 1e-3  # of the promised fall that must come true
-_NOTHING = 1e-11  # of the cost: a promise that rounding would break
-_LEAST, _MOST, _FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
+_MIN_DECREASE_RATIO = 1e-3  # of the promised fall that must come true
+_MIN_RELATIVE_DECREASE = 1e-11  # of the cost: a promise that rounding would break
+_MIN_REGULARISATION, _MAX_REGULARISATION, _REGULARISATION_FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Expansion:
 
 
 class Problem(Protocol):
-    """What is optimised. ``step``, ``difference`` and ``cost`` take many states or trajectories at once (axis 0)."""
+    """An optimal control problem. ``step``, ``difference`` and ``cost`` take many states or trajectories at once (axis
+    0)."""
 
     low: Float[ndarray, "m"]
     high: Float[ndarray, "m"]
@@ -81,7 +82,7 @@ class RollingProblem(Protocol):
         ...
 
 
-class _Stepped:
+class _SteppedProblem:
     """A ``Problem`` as one that rolls."""
 
     def __init__(self, problem: Problem) -> None:
@@ -93,9 +94,9 @@ class _Stepped:
     ) -> tuple[ndarray, ndarray, float]:
         problem, states, inputs = self.problem, [start], []
         for k in range(len(u)):
-            away = problem.difference(x[k][None], states[k][None])[0]
-            asked = u[k] + length * changes[k] + gains[k] @ away
-            inputs.append(np.clip(np.where(np.isfinite(asked), asked, u[k]), self.low, self.high))
+            deviation = problem.difference(x[k][None], states[k][None])[0]
+            unclipped = u[k] + length * changes[k] + gains[k] @ deviation
+            inputs.append(np.clip(np.where(np.isfinite(unclipped), unclipped, u[k]), self.low, self.high))
             states.append(problem.step(states[k][None], inputs[k][None])[0])
         done = np.stack(states), np.stack(inputs)
         return *done, float(problem.cost(done[0][None], done[1][None])[0])
@@ -106,7 +107,7 @@ class _Stepped:
 
 
 def _rolling(problem: Problem | RollingProblem) -> RollingProblem:
-    return problem if isinstance(problem, RollingProblem) else _Stepped(problem)
+    return problem if isinstance(problem, RollingProblem) else _SteppedProblem(problem)
 
 
 @dataclass
@@ -131,51 +132,53 @@ def optimise(
     iterations: int = 200,
     tolerance: float = 1e-4,
     patience: int = 3,
-    tell: Callable[[int, float], None] | None = None,
+    report: Callable[[int, float], None] | None = None,
 ) -> Trajectory:
     """The trajectory from ``start`` that costs least, from a first guess: inputs, or a trajectory and its gains.
 
     Ends when ``patience`` iterations in a row lower the cost by less than ``tolerance`` of it, or none lowers it any
-    more. ``tell(iteration, cost)`` is called after every one.
+    more. ``report(iteration, cost)`` is called after every one.
     """
     problem = _rolling(given)
     about = guess if isinstance(guess, Trajectory) else None
     inputs = np.asarray(guess.u if isinstance(guess, Trajectory) else guess, dtype=float)
     if inputs.ndim != 2 or inputs.shape[1:] != problem.low.shape or not len(inputs) or not np.isfinite(inputs).all():
         raise InputError(f"the first guess must be finite inputs of shape (knots, inputs), got {inputs.shape}")
-    found = _followed(problem, np.asarray(start, dtype=float), inputs, about)
+    found = _follow(problem, np.asarray(start, dtype=float), inputs, about)
     if not np.isfinite(found.cost):
         raise FootfallError("the first guess leads to states that are not finite")
-    weight, slow = 1e-3, 0
+    weight, slow_iterations = 1e-3, 0
     model = problem.quadratic(found.x, found.u)
     for iteration in range(1, iterations + 1):
         better = None
         while better is None:
-            plan = model.plan(problem.low - found.u, problem.high - found.u, weight)
-            if plan is not None and plan.promised(1.0) < _NOTHING * abs(found.cost):
+            backward_pass = model.backward_pass(problem.low - found.u, problem.high - found.u, weight)
+            if backward_pass is not None and backward_pass.promised_decrease(1.0) < _MIN_RELATIVE_DECREASE * abs(
+                found.cost
+            ):
                 break
-            better = None if plan is None else _forward(problem, found, plan)
-            weight = max(_FACTOR * weight, _LEAST) if better is None else weight
-            if weight > _MOST:
+            better = None if backward_pass is None else _line_search(problem, found, backward_pass)
+            weight = max(_REGULARISATION_FACTOR * weight, _MIN_REGULARISATION) if better is None else weight
+            if weight > _MAX_REGULARISATION:
                 break
         if better is None:
-            found.ended = "stuck" if weight > _MOST else "converged"
+            found.ended = "stuck" if weight > _MAX_REGULARISATION else "converged"
             break
         gain, found.x, found.u = better
         found.costs.append(found.cost - gain)
-        weight = weight / _FACTOR if weight > _LEAST else 0.0
+        weight = weight / _REGULARISATION_FACTOR if weight > _MIN_REGULARISATION else 0.0
         model = problem.quadratic(found.x, found.u)
-        if tell is not None:
-            tell(iteration, found.cost)
-        slow = slow + 1 if gain < tolerance * abs(found.cost) else 0
-        if slow >= patience:
+        if report is not None:
+            report(iteration, found.cost)
+        slow_iterations = slow_iterations + 1 if gain < tolerance * abs(found.cost) else 0
+        if slow_iterations >= patience:
             found.ended = "converged"
             break
-    found.gains = _plan(problem, model, found.u).gains
+    found.gains = _backward_pass(problem, model, found.u).gains
     return found
 
 
-def improved(
+def improve(
     given: Problem | RollingProblem, about: Trajectory, start: Float[ndarray, "nx"], weight: float = 0.0
 ) -> Trajectory:
     """One iteration from ``start`` on, warm from a trajectory nearby: what receding horizon control does at each tick.
@@ -184,31 +187,31 @@ def improved(
     step lowers the cost it stays as it was followed, with the gains of the sweep.
     """
     problem = _rolling(given)
-    found = _followed(problem, np.asarray(start, dtype=float), about.u, about)
+    found = _follow(problem, np.asarray(start, dtype=float), about.u, about)
     if not np.isfinite(found.cost):
         raise FootfallError("the trajectory leads to states that are not finite from here")
-    plan = _plan(problem, problem.quadratic(found.x, found.u), found.u, weight)
-    if not np.isfinite(plan.gains).all():
+    backward_pass = _backward_pass(problem, problem.quadratic(found.x, found.u), found.u, weight)
+    if not np.isfinite(backward_pass.gains).all():
         raise FootfallError("the sweep backwards gives gains that are not finite")
-    found.gains = plan.gains
-    better = _forward(problem, found, plan)
+    found.gains = backward_pass.gains
+    better = _line_search(problem, found, backward_pass)
     if better is not None:
         gain, found.x, found.u = better
         found.costs.append(found.cost - gain)
     return found
 
 
-def _plan(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> BackwardPass:
+def _backward_pass(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> BackwardPass:
     """With no more regularisation than it needs."""
     low, high = problem.low - u, problem.high - u
-    while (plan := model.plan(low, high, weight)) is None:
-        weight = max(_FACTOR * weight, _LEAST)
-        if weight > _MOST:
+    while (plan := model.backward_pass(low, high, weight)) is None:
+        weight = max(_REGULARISATION_FACTOR * weight, _MIN_REGULARISATION)
+        if weight > _MAX_REGULARISATION:
             raise FootfallError("the cost of a trajectory has no minimum that a step could go to")
     return plan
 
 
-def _followed(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajectory | None) -> Trajectory:
+def _follow(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajectory | None) -> Trajectory:
     """Inputs rolled out; about a trajectory, under its gains."""
     if about is None:
         n = problem.difference(start[None], start[None]).shape[1]
@@ -217,12 +220,14 @@ def _followed(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajec
     return Trajectory(x, done, about.gains, [cost])
 
 
-def _forward(problem: RollingProblem, last: Trajectory, plan: BackwardPass) -> tuple[float, ndarray, ndarray] | None:
+def _line_search(
+    problem: RollingProblem, last: Trajectory, backward_pass: BackwardPass
+) -> tuple[float, ndarray, ndarray] | None:
     """(fall of the cost, states, inputs) for the longest step that keeps its promise; nearly always the first does."""
     for length in STEP_LENGTHS:
         with np.errstate(all="ignore"):
-            x, u, cost = problem.roll(last.x[0], last.x, last.u, plan.changes, plan.gains, length)
-        fall, promised = last.cost - cost, plan.promised(length)
-        if np.isfinite(cost) and promised > 0.0 and fall > _PROMISE * promised:
-            return float(fall), x, u
+            x, u, cost = problem.roll(last.x[0], last.x, last.u, backward_pass.changes, backward_pass.gains, length)
+        decrease, promised_decrease = last.cost - cost, backward_pass.promised_decrease(length)
+        if np.isfinite(cost) and promised_decrease > 0.0 and decrease > _MIN_DECREASE_RATIO * promised_decrease:
+            return float(decrease), x, u
     return None

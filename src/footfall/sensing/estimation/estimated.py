@@ -145,7 +145,7 @@ class Estimated(ControllerWrapper):
         if not traced:
             self.seen = seen
         answer, inner = self.inner(t, robot, seen, command, memory["inner"])
-        answer = answer.spread(robot.nj)
+        answer = answer.broadcast(robot.nj)
         kept = dataclasses.replace(after, command=answer)
         return answer, {"inner": inner, "estimator": kept, "estimate": found, "tick": memory["tick"] + 1.0}
 

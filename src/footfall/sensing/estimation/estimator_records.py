@@ -151,7 +151,7 @@ class EstimatorMemory:
             pushed=ones,
             agreement=Agreement.at_start(nf),
             forces=np.zeros((nf, 3)),
-            command=JointCommand().spread(robot.nj),
+            command=JointCommand().broadcast(robot.nj),
             started=0.0,
         )
 

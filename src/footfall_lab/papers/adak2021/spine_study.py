@@ -23,7 +23,7 @@ from footfall import compiling
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command
 from footfall.control.joint.spine import LOCKED, Spine
-from footfall.control.locomotion.locomotion_tick import beat_of
+from footfall.control.locomotion.locomotion_tick import gait_numbers
 from footfall.control.named import on_command, schedule
 from footfall.errors import InputError, unknown
 from footfall.kinematics import center_of_mass
@@ -156,7 +156,7 @@ class Machine:
         state, inputs = repeated((self.first, self.inputs), n)
         speed = np.array([v for _, _, v, _ in runs])
         gaits = [schedule(gait, v) for _, gait, v, _ in runs]
-        state = _on_gaits(state, np.stack([beat_of(gait) for gait in gaits]))
+        state = _on_gaits(state, np.stack([gait_numbers(gait) for gait in gaits]))
         inputs = dataclasses.replace(inputs, command=dataclasses.replace(inputs.command, forward=speed))
         settled = self.function.advance(round(SETTLE / self.period), state, inputs, free)
         zero, height = np.zeros(n), settled.state.q[:, 2]
@@ -216,7 +216,7 @@ def _on_gaits(state: WatchedSpine, beats: ndarray) -> WatchedSpine:
     """A batch whose controllers pace a gait each: delays, duty, period."""
     memory = state.state.memory
     legs = memory["inner"] if isinstance(memory, dict) else memory
-    legs = dataclasses.replace(legs, delays=beats[:, :4], beat=beats[:, 4:], goal=beats)
+    legs = dataclasses.replace(legs, delays=beats[:, :4], timing=beats[:, 4:], gait_goal=beats)
     memory = {**memory, "inner": legs} if isinstance(memory, dict) else legs
     return dataclasses.replace(state, state=dataclasses.replace(state.state, memory=memory))
 

@@ -21,7 +21,6 @@ from footfall_lab.papers.depaula2024.runs import (
     READINGS,
     SETS,
     Job,
-    Progress,
     core_seconds,
     perform_all,
     short_contacts,
@@ -29,6 +28,7 @@ from footfall_lab.papers.depaula2024.runs import (
     stands,
 )
 from footfall_lab.papers.registered import registration, setup
+from footfall_lab.processes import Progress
 
 IDS = {
     "x": "trunk_position_mae_x",

@@ -6,9 +6,8 @@ be shared among processes.
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold, JointPD
-from footfall.errors import FootfallError, unknown
+from footfall.errors import unknown
 from footfall.recording.metrics import wall_seconds
 from footfall.recording.recording import Recording
 from footfall.robot import library
@@ -24,6 +23,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall_lab.papers.registered import setup
+from footfall_lab.processes import Progress, run_all
 
 ROBOT = "mini_cheetah"
 _SETUP = setup("depaula2024")  # registered before the runs
@@ -32,7 +32,6 @@ DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
 FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
 RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
 SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,8 @@ FORMS = {
 class Job:
     """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test.
 
-    ``form``: a key of FORMS; ``printed`` is the paper's own.
+    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: 10 is the number of Table I in the unit
+    that it prints, N/m, with the penetration in millimetres; 1e4 is what was registered first.
     """
 
     scheme: str
@@ -87,6 +87,7 @@ class Job:
     dt: float = DT
     rate: float = RATE
     form: str = "printed"
+    stiffness: float = 1e4  # K [N/mm^2.2]
 
     @property
     def label(self) -> str:
@@ -106,7 +107,7 @@ def simulation(job: Job) -> Simulation:
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
         controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
-    contact = Compliant(damping=reading.damping, friction=form.friction)
+    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=reading.damping, friction=form.friction)
     return Simulation(
         robot,
         controller,
@@ -157,39 +158,9 @@ def _run(job: Job) -> Recording:
 def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: int = 1) -> dict[Job, Recording]:
     """Run jobs, each once, on several processes if asked."""
     todo = list(dict.fromkeys(jobs))
-    tell = progress or (lambda what, done, of: None)
-    done: dict[Job, Recording] = {}
-    if workers <= 1 or len(todo) < 2:
-        for k, job in enumerate(todo):
-            tell(job.label, k, len(todo))
-            done[job] = perform(job)
-        return done
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    long_first = sorted(todo, key=lambda job: -job.duration / job.dt)
-    tell(long_first[0].label, 0, len(todo))
-    others, spawn = set(multiprocessing.active_children()), multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(workers, len(todo)), spawn, initializer=_leave_interrupts_to_parent)
-    try:
-        waiting = {pool.submit(perform, job): job for job in long_first}
-        for future in as_completed(waiting):
-            done[waiting[future]] = future.result()
-            tell(waiting[future].label, len(done), len(todo))
-    except BrokenProcessPool as error:
-        raise FootfallError("a process of the experiment was killed, perhaps for want of memory") from error
-    finally:
-        if len(done) < len(todo):  # interrupted or failed: nobody waits for the rest
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-        pool.shutdown(cancel_futures=True)
-    return {job: done[job] for job in todo}
-
-
-def _leave_interrupts_to_parent() -> None:
-    """Ctrl-C reaches every process of a terminal; one answer is enough."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if workers > 1:
+        todo.sort(key=lambda job: -job.duration / job.dt)
+    return run_all(perform, todo, lambda job: job.label, progress, workers)
 
 
 # -- what a trot looks like --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from footfall.control.interface import Command, Controller, Sensed
 from footfall.control.joint.plan_follower import PlanFollower
 from footfall.control.joint.screw_torque import ScrewTorque
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Plan
+from footfall.gait.planner import MotionPlan
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.library.xiling import KNEE_BELT
 from footfall.robot.model.description import Robot
@@ -26,7 +26,7 @@ PD, WEIGHT, SCREW = "joint PD", "with the weight fed forward", "screw torques"
 RUNS = ("walk", "trot", "yaw")
 
 
-def controllers(plan: Plan) -> dict[str, Controller]:
+def controllers(plan: MotionPlan) -> dict[str, Controller]:
     """Each on the same plan and gains."""
     return {
         PD: PlanFollower(plan=plan, kp=KP, kd=KD, feed_forward=0.0),
@@ -35,7 +35,7 @@ def controllers(plan: Plan) -> dict[str, Controller]:
     }
 
 
-def perform(robot: Robot, plans: dict[str, Plan], known: dict[str, Run]) -> dict[str, dict[str, Run]]:
+def perform(robot: Robot, plans: dict[str, MotionPlan], known: dict[str, Run]) -> dict[str, dict[str, Run]]:
     """Every plan by every controller, from the same start; ``known`` has the runs with the weight fed forward."""
     found: dict[str, dict[str, Run]] = {}
     for name in RUNS:
@@ -89,7 +89,7 @@ def swing_gains(run: Run) -> Float[ndarray, "n"]:
     forces = np.zeros((robot.nf, 3))
     forces[1:4, 2] = weight_of(robot.mass) / 3.0
     answer, _ = controller(0.0, robot, Sensed(q=q, v=v, forces=forces), Command(), controller.start(robot))
-    return np.asarray(answer.spread(robot.nj).kp)[list(leg_geometry(robot, LEGS[0]).joints)]
+    return np.asarray(answer.broadcast(robot.nj).kp)[list(leg_geometry(robot, LEGS[0]).joints)]
 
 
 def table(runs: dict[str, dict[str, Run]]) -> Table:
@@ -150,7 +150,7 @@ def drives(robot: Robot, play: float = 1.0, friction: float = 1.0) -> JointModel
     return JointModel(belt=belt, gear_loss=friction * _SETUP["belt_friction"])
 
 
-def perform_with_drives(robot: Robot, plan: Plan, parts: tuple[str, ...] = tuple(PARTS)) -> dict[str, Run]:
+def perform_with_drives(robot: Robot, plan: MotionPlan, parts: tuple[str, ...] = tuple(PARTS)) -> dict[str, Run]:
     """The same plan with each kind of drives; rigid ones have their rotors on the joints."""
     found = {}
     for name in parts:
@@ -184,7 +184,7 @@ def smoothed(rate: Float[ndarray, "T"], time: Float[ndarray, "T"]) -> Float[ndar
     return np.convolve(rate, np.ones(width) / width, mode="same")
 
 
-def turn_of(plan: Plan) -> tuple[float, float]:
+def turn_of(plan: MotionPlan) -> tuple[float, float]:
     """When the body turns from one side to the other [s]."""
     begins = 2 * plan.hold + plan.move  # type: ignore[attr-defined]
     return begins, begins + plan.move  # type: ignore[attr-defined]

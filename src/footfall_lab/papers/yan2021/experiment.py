@@ -16,7 +16,7 @@ from numpy import ndarray
 from footfall.compiling import compile as compiled
 from footfall.dynamics.formalisms.screw_system import screw_inverse_dynamics
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import LIMITS
+from footfall.gait.planner import POSTURE_LIMITS_DEG
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, leg_inverse
@@ -344,7 +344,7 @@ class WalkFindings:
         small, _ = held_angles(self.runs["small_feet"])
         ratio = _farthest(value / float(key.split()[1]) for key, value in held.items())
         reached = ", ".join(
-            f"{min(abs(held[f'{k} +{v:.0f}']), abs(held[f'{k} -{v:.0f}'])):.1f}" for k, v in LIMITS.items()
+            f"{min(abs(held[f'{k} +{v:.0f}']), abs(held[f'{k} -{v:.0f}'])):.1f}" for k, v in POSTURE_LIMITS_DEG.items()
         )
         words = ", ".join(f"{key}: {value:.2f}" for key, value in held.items())
         yaw = 0.5 * (abs(small["yaw +20"]) + abs(small["yaw -20"]))

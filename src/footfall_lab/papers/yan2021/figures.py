@@ -9,7 +9,7 @@ from numpy import ndarray
 
 from footfall.draw.style import COLORS, GREY, PALE, new_figure, style
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import Plan
+from footfall.gait.planner import MotionPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from footfall_lab.papers.yan2021.runs import Run
 
 
-def paths(plans: dict[str, Plan]) -> Figure:
+def paths(plans: dict[str, MotionPlan]) -> Figure:
     """Feet from the side, and forward way of body and feet over time; a column a gait."""
     with style():
         figure = new_figure(9.5, 5.0)

@@ -26,7 +26,7 @@ from footfall.control.joint.plan_follower import (
 )
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.gait.pattern import LEGS
-from footfall.gait.planner import LIMITS, Plan, plan_walk, standing_postures, yaw_swing
+from footfall.gait.planner import POSTURE_LIMITS_DEG, MotionPlan, plan_walk, standing_postures, yaw_swing
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.recording.recording import Recording
@@ -50,7 +50,7 @@ SMALL_FOOT = 0.005  # [m]: a radius with which feet roll a fifth of what XiLing'
 Progress = Callable[[str, int, int], None]
 
 
-def plans(robot: Robot, cycles: int = 6) -> dict[str, Plan]:
+def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
     """What is asked of the robot."""
     return {
         "walk": plan_walk(
@@ -75,7 +75,7 @@ class Run:
     """A plan, its recording, and what the models make of both."""
 
     robot: Robot
-    plan: Plan
+    plan: MotionPlan
     rec: Recording
     controller: PlanFollower
 
@@ -190,7 +190,7 @@ def control_loop(
     v: Float[ndarray, "nv"],
     a: Float[ndarray, "nv"],
     forces: Float[ndarray, "nf 3"],
-    plan: Plan,
+    plan: MotionPlan,
 ) -> tuple[ndarray, ndarray, ndarray]:
     """What the paper does in a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
     placed = plan.at(t)
@@ -213,7 +213,7 @@ def as_printed(thigh: float, shank: float, bend: float) -> float:
     return float(np.hypot(*(right - shank * np.array([np.sin(interior), np.cos(interior)]))))
 
 
-def steps_of(plan: Plan) -> tuple[float, float]:
+def steps_of(plan: MotionPlan) -> tuple[float, float]:
     """Largest change of a velocity between samples 1 ms apart, and 0.5 ms apart [m/s]."""
     found = []
     for dt in (1e-3, 5e-4):
@@ -236,8 +236,8 @@ def held_angles(run: Run) -> tuple[dict[str, float], float]:
     held, worst = {}, 0.0
     for column, name in ((2, "roll"), (1, "pitch"), (0, "yaw")):
         for sign in (1, -1):
-            there = np.flatnonzero(np.abs(wanted[:, column] - sign * LIMITS[name]) < 1e-9)[-50:]
-            held[f"{name} {sign * LIMITS[name]:+.0f}"] = float(angles[there, column].mean())
+            there = np.flatnonzero(np.abs(wanted[:, column] - sign * POSTURE_LIMITS_DEG[name]) < 1e-9)[-50:]
+            held[f"{name} {sign * POSTURE_LIMITS_DEG[name]:+.0f}"] = float(angles[there, column].mean())
             worst = max(worst, float(np.abs(angles[there] - wanted[there]).max()))
     return held, worst
 

@@ -8,10 +8,10 @@ from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory
-from footfall.control.locomotion.reflexes.switches import NAMES, OF_A_LEG
+from footfall.control.locomotion.reflexes.switches import LEG_REFLEXES, NAMES
 from footfall.gait.pattern import LEGS
 
-_QUIET = 0.1  # a reflex of a leg that acts again within this is the same event [s]
+_SAME_EVENT_TIME = 0.1  # a reflex of a leg that acts again within this is the same event [s]
 _WORDS = {
     "early_touchdown": "early touchdown of {}",
     "missed_touchdown": "missed touchdown of {}: it reaches down",
@@ -24,20 +24,20 @@ _WORDS = {
 }
 
 
-def begun(
-    t: float, before: ReflexMemory, after: ReflexMemory, told: dict[tuple[str, str], float]
+def new_events(
+    t: float, before: ReflexMemory, after: ReflexMemory, last_acting: dict[tuple[str, str], float]
 ) -> list[tuple[float, str]]:
-    """(time, words) of what begins to act at this tick; ``told`` keeps when each reflex of a leg last acted."""
+    """(time, words) of what begins to act at this tick; ``last_acting`` keeps when each reflex of a leg last acted."""
     if not after.acting.any() and not before.acting.any():
         return []
     found = []
     for name, was, now in zip(NAMES, before.acting, after.acting):
-        if name in OF_A_LEG:
+        if name in LEG_REFLEXES:
             for leg in np.flatnonzero(now > 0.5):
                 key = (name, LEGS[leg])
-                if was[leg] < 0.5 and t - told.get(key, -np.inf) > _QUIET:
+                if was[leg] < 0.5 and t - last_acting.get(key, -np.inf) > _SAME_EVENT_TIME:
                     found.append((t, _WORDS[name].format(LEGS[leg], float(after.friction))))
-                told[key] = t
+                last_acting[key] = t
         elif name == "speed_gait":
             if was[0] != now[0]:
                 found.append((t, f"speed: the gait changes to {GEARS[round(float(now[0]))].name}"))
@@ -46,8 +46,8 @@ def begun(
     return found
 
 
-def still_acting(t: float, acting: Float[ndarray, "9 4"], told: dict[tuple[str, str], float]) -> None:
-    """The same for ticks in which nothing begins or ends, up to one at t: ``told`` alone changes."""
-    for place, leg in np.argwhere(acting > 0.5).tolist():
-        if NAMES[place] in OF_A_LEG:
-            told[NAMES[place], LEGS[leg]] = t
+def update_last_acting(t: float, acting: Float[ndarray, "9 4"], last_acting: dict[tuple[str, str], float]) -> None:
+    """Update ``last_acting`` for ticks up to time t in which no reflex begins or ends."""
+    for row, leg in np.argwhere(acting > 0.5).tolist():
+        if NAMES[row] in LEG_REFLEXES:
+            last_acting[NAMES[row], LEGS[leg]] = t

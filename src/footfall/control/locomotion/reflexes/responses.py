@@ -17,44 +17,44 @@ from footfall.gait.pattern import Gait, trot, walk
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Scalar
 
-CLEARANCE, MOST_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
-RISE, MOST_RISE = 0.5, 0.02
+CLEARANCE_PER_SIGMA, MAX_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
+RISE_PER_SIGMA, MAX_RISE = 0.5, 0.02
 STEPS_REMEMBERED = 6.0
-SLOPED = np.radians(5.0)  # from which it is an event
-ROUGH = 0.008  # σ from which it is an event [m]
+SLOPE_EVENT_ANGLE = np.radians(5.0)  # from which it is an event
+ROUGH_EVENT_SIGMA = 0.008  # σ from which it is an event [m]
 
 
 def level_ground(
-    on: Scalar, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], at: Float[ndarray, "2"]
+    enabled: Scalar, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], position: Float[ndarray, "2"]
 ) -> Scalar:
     """(slope, normal) of the felt plane, or of a level one at the same height under the base."""
-    flat = np.array([0.0, 0.0, slope[2] + slope[0] * at[0] + slope[1] * at[1]])
-    return np.where(on, slope, flat), np.where(on, normal, np.array([0.0, 0.0, 1.0]))
+    flat = np.array([0.0, 0.0, slope[2] + slope[0] * position[0] + slope[1] * position[1]])
+    return np.where(enabled, slope, flat), np.where(enabled, normal, np.array([0.0, 0.0, 1.0]))
 
 
-def uneven(before: Scalar, touched: Shaped[ndarray, "4"], off: Float[ndarray, "4"]) -> Scalar:
+def update_unevenness(before: Scalar, touched: Shaped[ndarray, "4"], height_error: Float[ndarray, "4"]) -> Scalar:
     """Mean square of how far touchdowns were off the expected ground [m²]."""
     for k in range(4):
-        before = before + np.where(touched[k], (off[k] * off[k] - before) / STEPS_REMEMBERED, 0.0)
+        before = before + np.where(touched[k], (height_error[k] * height_error[k] - before) / STEPS_REMEMBERED, 0.0)
     return before
 
 
-def over_rough_ground(on: Scalar, unevenness: Scalar) -> tuple[Scalar, Scalar]:
+def rough_ground_margins(enabled: Scalar, unevenness: Scalar) -> tuple[Scalar, Scalar]:
     """(further clearance of swinging feet, further height of the trunk) [m]."""
-    sigma = np.where(on, np.sqrt(unevenness + 1e-12), 0.0)
-    return np.minimum(CLEARANCE * sigma, MOST_CLEARANCE), np.minimum(RISE * sigma, MOST_RISE)
+    sigma = np.where(enabled, np.sqrt(unevenness + 1e-12), 0.0)
+    return np.minimum(CLEARANCE_PER_SIGMA * sigma, MAX_CLEARANCE), np.minimum(RISE_PER_SIGMA * sigma, MAX_RISE)
 
 
 GEARS: tuple[Gait, ...] = (walk(duty=0.78, period=0.9), trot(duty=0.6, period=0.5), trot(duty=0.5, period=0.36))
-UP, DOWN = (0.04, 0.45), (0.025, 0.32)  # Froude numbers at which to change up, and down
+GEAR_UP_FROUDE, GEAR_DOWN_FROUDE = (0.04, 0.45), (0.025, 0.32)  # Froude numbers at which to change up, and down
 
 
 def gear(
     before: Scalar,
     speed: Scalar,
     height: Scalar,
-    up: Sequence[float] = UP,
-    down: Sequence[float] = DOWN,
+    up: Sequence[float] = GEAR_UP_FROUDE,
+    down: Sequence[float] = GEAR_DOWN_FROUDE,
     g: Scalar = STANDARD,
 ) -> Scalar:
     """Which of ``GEARS`` a commanded speed [m/s] asks for; one below ``up`` and above ``down`` keeps what it has."""

@@ -1,9 +1,10 @@
 """Safe stop: when a fall cannot be averted the legs fold, softly, before the trunk hits the ground.
 
-A fall is taken as certain once the trunk leans beyond ``LEAN``, or its capture point lies further outside of the feet
-than any foot can be put, for longer than ``SURE``: pushed robots were seen to come back from 62 degrees, and from
-capture points that were out of reach for a while. Then joints go towards a low crouch with weak springs, a part of
-the motors' torque and strong damping; nothing is asked of the programs any more. It is final until the run restarts.
+A fall is taken as certain once the trunk leans beyond ``FALL_LEAN``, or its capture point lies further outside of the
+feet than any foot can be put, for longer than ``FALL_CONFIRM_TIME``: pushed robots were seen to come back from 62
+degrees, and from capture points that were out of reach for a while. Then joints go towards a low crouch with weak
+springs, a fraction of the motors' torque and strong damping; no QP is solved any more. It is final until the run
+restarts.
 """
 
 from __future__ import annotations
@@ -22,29 +23,29 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
 
-LEAN = np.radians(70.0)
-FURTHEST = 0.85  # of the height, outside of the feet: they are put at most 0.7 from under their hips
-SURE = 0.05  # [s]
-CROUCHES = (0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that the limits allow
-SPRING = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in a stand
-TORQUE = 0.3  # of the motors' limits
+FALL_LEAN = np.radians(70.0)
+FALL_MARGIN = 0.85  # of the height, outside of the feet: they are put at most 0.7 from under their hips
+FALL_CONFIRM_TIME = 0.05  # [s]
+CROUCH_HEIGHTS = (0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that the limits allow
+CROUCH_STIFFNESS = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in a stand
+CROUCH_TORQUE = 0.3  # of the motors' limits
 
 
-def doomed(upright: Scalar, inside: Scalar, height: Scalar) -> Scalar:
-    """Whether a fall is certain: ``upright`` is the cosine of the lean, ``inside`` the capture point's margin [m]."""
-    return (upright < np.cos(LEAN)) | (inside < -FURTHEST * height)
+def fall_is_certain(upright: Scalar, margin: Scalar, height: Scalar) -> Scalar:
+    """Whether a fall is certain: ``upright`` is the cosine of the lean, ``margin`` the capture point's margin [m]."""
+    return (upright < np.cos(FALL_LEAN)) | (margin < -FALL_MARGIN * height)
 
 
-def folded(on: Scalar, certain: Scalar, time: Scalar, before: Scalar, dt: float) -> tuple[Scalar, Scalar]:
+def update_folding(enabled: Scalar, certain: Scalar, time: Scalar, before: Scalar, dt: float) -> tuple[Scalar, Scalar]:
     """(how long the fall has been certain [s], 1 once the legs fold)."""
-    time = np.where(certain & on, time + dt, 0.0)
-    return time, np.where((time > SURE) & on, 1.0, before)
+    time = np.where(certain & enabled, time + dt, 0.0)
+    return time, np.where((time > FALL_CONFIRM_TIME) & enabled, 1.0, before)
 
 
 def crouch(robot: Robot, hip_height: float | None) -> Float[ndarray, "nj"]:
     """Joints of a low stand, as low as the robot's limits allow."""
     leg = leg_geometry(robot, robot.foot_names[0], nearly=True)
-    for part in CROUCHES:
+    for part in CROUCH_HEIGHTS:
         with contextlib.suppress(InputError):
             return standing_joints(robot, part * leg.stretch + leg.radius)
     return standing_joints(robot, hip_height)
@@ -54,6 +55,6 @@ def fold(
     crouch: Float[ndarray, "nj"], q: Float[ndarray, "nj"], limits: Float[ndarray, "nj"], weight: float
 ) -> JointCommand:
     """The command of a robot that gives in."""
-    most = TORQUE * limits
-    torque = np.clip(SPRING * weight * (crouch - q), -most, most)
+    max_torque = CROUCH_TORQUE * limits
+    torque = np.clip(CROUCH_STIFFNESS * weight * (crouch - q), -max_torque, max_torque)
     return JointCommand(kd=DAMPING * weight, torque=torque)

@@ -3,7 +3,7 @@
 The capture point of the centre of mass's motion beyond what is wanted, ξ = c + sqrt(h / g) (ċ - v_wanted), is where a
 foot must come to stop it. As long as it lies well within the polygon of all four feet (the Wide Stability Margin of
 DynaKat, of ξ in place of the centre of gravity) the usual footholds do. When it comes within ``MARGIN`` of leaving, a
-standing robot begins to step, and feet that swing go the whole way, for as long as ``HOLD``.
+standing robot begins to step, and feet that swing go the whole way, for as long as ``HOLD_TIME``.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from numpy import ndarray
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Scalar
 
-AROUND = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
+FEET_IN_CIRCLE = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
-HOLD = 0.5  # [s]
-HURRY = 0.75  # of the gait's period while it lasts
-FURTHEST = 0.7  # of the hip's height, from under the hip
+HOLD_TIME = 0.5  # [s]
+PERIOD_SCALE = 0.75  # of the gait's period while it lasts
+MAX_STEP = 0.7  # of the hip's height, from under the hip
 
 
 def capture_point(
     com: Float[ndarray, "3"],
     velocity: Float[ndarray, "3"],
-    wanted: Float[ndarray, "3"],
+    velocity_des: Float[ndarray, "3"],
     height: Scalar,
     g: Scalar = STANDARD,
 ) -> Float[ndarray, "2"]:
     """Where a foot would have to come to end the motion beyond what is wanted [m]."""
-    return com[:2] + np.sqrt(height / g) * (velocity - wanted)[:2]
+    return com[:2] + np.sqrt(height / g) * (velocity - velocity_des)[:2]
 
 
 def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Scalar:
     """Signed distance of a point from the nearest side of the feet's quadrangle, positive inside [m]."""
-    corners = [feet[k, :2] for k in AROUND]
+    corners = [feet[k, :2] for k in FEET_IN_CIRCLE]
     sides = []
     for a, b in zip(corners, corners[1:] + corners[:1]):
         edge = b - a
@@ -44,6 +44,6 @@ def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Scalar:
     return np.minimum(np.minimum(sides[0], sides[1]), np.minimum(sides[2], sides[3]))
 
 
-def alarmed(on: Scalar, inside: Scalar, alarm: Scalar, dt: float) -> Scalar:
+def update_alarm(enabled: Scalar, margin_now: Scalar, alarm: Scalar, dt: float) -> Scalar:
     """Time left of a sidestep [s]."""
-    return np.where(on & (inside < MARGIN), HOLD, np.maximum(alarm - dt, 0.0))
+    return np.where(enabled & (margin_now < MARGIN), HOLD_TIME, np.maximum(alarm - dt, 0.0))

@@ -15,39 +15,42 @@ from footfall.spatial import cross
 from nptrace import norm
 from nptrace._types import Scalar
 
-SLIDING = 0.2  # [m/s]
-LOADED = 0.08  # of the weight
-LASTING = 0.01  # before this it is a foot that lands [s]
-OPPOSED = 0.7  # of the force along the ground points against the sliding: a foot that is dragged, not one that kicks
-CAUTION = 0.85  # of the friction measured is trusted
-LEARN, FORGET = 0.015, 4.0  # time constants [s]
-LEAST = 0.06  # friction that is always trusted
-UPHILL = 1.5  # times the slope: pyramids lie within the cone, and walking takes more than standing
+MIN_SPEED = 0.2  # [m/s]
+MIN_LOAD = 0.08  # of the weight
+MIN_DURATION = 0.01  # before this it is a foot that lands [s]
+# of the force along the ground points against the sliding: a foot that is dragged, not one that kicks
+MIN_OPPOSED_FRACTION = 0.7
+TRUSTED_FRACTION = 0.85  # of the friction measured is trusted
+LEARN_TIME, FORGET_TIME = 0.015, 4.0  # time constants [s]
+MIN_FRICTION = 0.06  # friction that is always trusted
+SLOPE_FACTOR = 1.5  # times the slope: pyramids lie within the cone, and walking takes more than standing
 
 
-def sliding(
-    on: Scalar,
-    stood: Float[ndarray, "4"],
+def detect_slip(
+    enabled: Scalar,
+    in_stance: Float[ndarray, "4"],
     velocities: Float[ndarray, "4 3"],
     forces: Float[ndarray, "4 3"],
     normal: Float[ndarray, "3"],
     weight: float,
-    slid: Float[ndarray, "4"],
+    slipping_for: Float[ndarray, "4"],
     dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:
     """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
-    which, measured = [], []
+    slipping, measured = [], []
     for k in range(4):
         load, speed = forces[k] @ normal, velocities[k] - (velocities[k] @ normal) * normal
         along = forces[k] - load * normal
-        held = -(along @ speed) > OPPOSED * norm(along, 1e-9) * norm(speed, 1e-9)
-        which.append((stood[k] > 0.5) & (load > LOADED * weight) & (norm(speed, 1e-9) > SLIDING) & held & on)
+        opposed = -(along @ speed) > MIN_OPPOSED_FRACTION * norm(along, 1e-9) * norm(speed, 1e-9)
+        slipping.append(
+            (in_stance[k] > 0.5) & (load > MIN_LOAD * weight) & (norm(speed, 1e-9) > MIN_SPEED) & opposed & enabled
+        )
         measured.append(norm(along, 1e-9) / np.maximum(load, 1e-3 * weight))
-    slid = np.where(np.stack(which), slid + dt, 0.0)
-    return slid > LASTING, np.stack(measured), slid
+    slipping_for = np.where(np.stack(slipping), slipping_for + dt, 0.0)
+    return slipping_for > MIN_DURATION, np.stack(measured), slipping_for
 
 
-def of_the_soles(
+def contact_velocities(
     velocities: Float[ndarray, "4 3"],
     turning: Float[ndarray, "4 3"],
     radii: Float[ndarray, "4"],
@@ -57,18 +60,18 @@ def of_the_soles(
     return np.stack([velocities[k] - cross(turning[k], radii[k] * normal) for k in range(4)])
 
 
-def trusted(
-    trust: Scalar,
-    usual: float,
+def trusted_friction(
+    friction: Scalar,
+    nominal: float,
     normal: Float[ndarray, "3"],
-    slides: Shaped[ndarray, "4"],
+    slipping: Shaped[ndarray, "4"],
     measured: Float[ndarray, "4"],
     dt: float,
 ) -> Scalar:
     """The friction to count on after this tick: on a slope at least what standing there takes."""
-    floor = np.maximum(LEAST, UPHILL * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
-    least = trust
+    floor = np.maximum(MIN_FRICTION, SLOPE_FACTOR * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
+    lowest = friction
     for k in range(4):
-        least = np.where(slides[k], np.minimum(least, np.maximum(CAUTION * measured[k], floor)), least)
-    slipped = np.max(np.where(slides, 1.0, 0.0)) > 0.5
-    return trust + np.where(slipped, dt / LEARN * (least - trust), dt / FORGET * (usual - trust))
+        lowest = np.where(slipping[k], np.minimum(lowest, np.maximum(TRUSTED_FRACTION * measured[k], floor)), lowest)
+    slipped = np.max(np.where(slipping, 1.0, 0.0)) > 0.5
+    return friction + np.where(slipped, dt / LEARN_TIME * (lowest - friction), dt / FORGET_TIME * (nominal - friction))

@@ -1,4 +1,4 @@
-"""What reflexes remember from one tick to the next."""
+"""The memory of reflexes from one tick to the next."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from nptrace._types import PyTree, Scalar
 class ReflexMemory:
     """Part of a plan's memory; ``acting`` is what a log is made of."""
 
-    on: Float[ndarray, "9"]  # switches, in the order of NAMES
+    enabled: Float[ndarray, "9"]  # switches, in the order of NAMES
     acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
-    since: Float[ndarray, "4"]  # how long a foot has been late [s]
-    slid: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
+    late_for: Float[ndarray, "4"]  # how long a foot has been late [s]
+    slipping_for: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
     friction: Scalar  # that the controller trusts
-    barred: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
-    again: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
-    lasting: Float[ndarray, "4"]  # and how long all of it takes [s]
-    higher: Float[ndarray, "4"]  # what its clearance gains [m]
+    blocked_for: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
+    repeat_left: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
+    repeat_time: Float[ndarray, "4"]  # and how long all of it takes [s]
+    extra_clearance: Float[ndarray, "4"]  # what its clearance gains [m]
     alarm: Scalar  # time left of a sidestep [s]
-    doomed: Scalar  # how long a fall could not be averted [s]
+    falling_for: Scalar  # how long a fall could not be averted [s]
     folded: Scalar  # 1 once the legs fold
     unevenness: Scalar  # mean square of what touchdowns were off the expected ground [m²]
     gear: Scalar  # of the gaits by speed
@@ -35,28 +35,28 @@ class ReflexMemory:
     def at_start(reflexes: Reflexes, friction: float) -> ReflexMemory:
         none = np.zeros(4)
         return ReflexMemory(
-            on=reflexes.numbers(),
+            enabled=reflexes.numbers(),
             acting=np.zeros((len(NAMES), 4)),
-            since=none,
-            slid=none,
+            late_for=none,
+            slipping_for=none,
             friction=friction,
-            barred=none,
-            again=none,
-            lasting=none,
-            higher=none,
+            blocked_for=none,
+            repeat_left=none,
+            repeat_time=none,
+            extra_clearance=none,
             alarm=0.0,
-            doomed=0.0,
+            falling_for=0.0,
             folded=0.0,
             unevenness=0.0,
             gear=0.0,
         )
 
     def has(self, name: str) -> Scalar:
-        return self.on[NAMES.index(name)] > 0.5
+        return self.enabled[NAMES.index(name)] > 0.5
 
 
 def acting(legs: dict[str, PyTree], trunk: dict[str, PyTree], gear: Scalar) -> Float[ndarray, "9 4"]:
-    """What acts on which leg, in the order of NAMES; the last row is the gear of the gaits by speed."""
+    """Return which reflex acts on which leg, in the order of NAMES; the last row is the gear of the gaits by speed."""
     ones = np.ones(4)
     rows = {name: np.where(which, 1.0, 0.0) for name, which in legs.items()}
     rows |= {name: np.where(which, 1.0, 0.0) * ones for name, which in trunk.items()}
@@ -64,7 +64,7 @@ def acting(legs: dict[str, PyTree], trunk: dict[str, PyTree], gear: Scalar) -> F
     return np.stack([rows[name] for name in NAMES])
 
 
-def held(memory: ReflexMemory, name: str, value: Scalar, threshold: float) -> Scalar:
+def is_acting(memory: ReflexMemory, name: str, value: Scalar, threshold: float) -> Scalar:
     """Whether a response acts: from a threshold on, until the value is half of it."""
     before = memory.acting[NAMES.index(name), 0] > 0.5
     return memory.has(name) & (value > np.where(before, 0.5 * threshold, threshold))

@@ -13,10 +13,10 @@ from numpy import ndarray
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
 
-OF_A_LEG = ("early_touchdown", "missed_touchdown", "slip", "stumble")
-OF_THE_TRUNK = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")
-NAMES = (*OF_A_LEG, *OF_THE_TRUNK)
-_NOT_BY_ITSELF = ("speed_gait",)  # takes the choice of the gait from the user
+LEG_REFLEXES = ("early_touchdown", "missed_touchdown", "slip", "stumble")
+TRUNK_REFLEXES = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")
+NAMES = (*LEG_REFLEXES, *TRUNK_REFLEXES)
+_OFF_BY_DEFAULT = ("speed_gait",)  # takes the choice of the gait from the user
 
 
 @dataclass(frozen=True, init=False)
@@ -44,7 +44,7 @@ class Reflexes:
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"the reflex {name} is True or False, got {value!r}")
         for name in NAMES:
-            object.__setattr__(self, name, bool(switches.get(name, name not in _NOT_BY_ITSELF)))
+            object.__setattr__(self, name, bool(switches.get(name, name not in _OFF_BY_DEFAULT)))
 
     @staticmethod
     def only(*names: str) -> Reflexes:
@@ -59,7 +59,7 @@ class Reflexes:
 
     @staticmethod
     def of(given: Given) -> Reflexes:
-        """What a user may say: Reflexes, True (the usual ones), False (none), or the names of those to have."""
+        """Make the switches of what a user gives: Reflexes, True (the defaults), False (none), or names."""
         if isinstance(given, Reflexes):
             return given
         if isinstance(given, bool):

@@ -12,34 +12,34 @@ from numpy import ndarray
 
 from nptrace._types import Scalar
 
-EARLIEST = 0.55  # part of a swing before which the ground is an obstacle
-ON_TIME = 0.85  # part of a swing after which a touchdown is no event
+EARLIEST_TOUCHDOWN = 0.55  # part of a swing before which the ground is an obstacle
+LATE_SWING = 0.85  # part of a swing after which a touchdown is no event
 REACH_SPEED = 0.5  # [m/s]
 REACH_TIME = 0.16  # after this a foot is taken to stand, wherever it is [s]
-LATE = 0.02  # after which a missed touchdown is an event [s]
+LATE_EVENT_TIME = 0.02  # after which a missed touchdown is an event [s]
 
 
 def early(
-    on: Scalar, planned: Float[ndarray, "4"], part: Float[ndarray, "4"], felt: Shaped[ndarray, "4"]
+    enabled: Scalar, in_stance: Float[ndarray, "4"], fraction: Float[ndarray, "4"], in_contact: Shaped[ndarray, "4"]
 ) -> Shaped[ndarray, "4"]:
     """Which feet stand before their time."""
-    return (planned < 0.5) & (part > EARLIEST) & felt & on
+    return (in_stance < 0.5) & (fraction > EARLIEST_TOUCHDOWN) & in_contact & enabled
 
 
 def missed(
-    on: Scalar,
-    planned: Float[ndarray, "4"],
-    felt: Shaped[ndarray, "4"],
+    enabled: Scalar,
+    in_stance: Float[ndarray, "4"],
+    in_contact: Shaped[ndarray, "4"],
     down_before: Float[ndarray, "4"],
-    since: Float[ndarray, "4"],
+    late_for: Float[ndarray, "4"],
     dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:
     """(which feet reach down, how long they have been late [s])."""
-    late = (planned > 0.5) & ~felt & (down_before < 0.5) & on
-    since = np.where(late, since + dt, 0.0)
-    return late & (since < REACH_TIME), since
+    late = (in_stance > 0.5) & ~in_contact & (down_before < 0.5) & enabled
+    late_for = np.where(late, late_for + dt, 0.0)
+    return late & (late_for < REACH_TIME), late_for
 
 
-def reach(since: Scalar) -> tuple[Scalar, Scalar]:
+def reach_down(late_for: Scalar) -> tuple[Scalar, Scalar]:
     """(how far below the expected ground a late foot is wanted [m], how fast it goes there [m/s])."""
-    return REACH_SPEED * since, np.where(since > 0.0, REACH_SPEED, 0.0)
+    return REACH_SPEED * late_for, np.where(late_for > 0.0, REACH_SPEED, 0.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from footfall.errors import InputError, unknown
 from footfall.gait.oscillators.networks.hopf import HopfNetwork
-from footfall.gait.oscillators.networks.interface import Beat, Network
+from footfall.gait.oscillators.networks.interface import GaitTiming, Network
 from footfall.gait.oscillators.networks.kuramoto import KuramotoNetwork
 from footfall.gait.oscillators.networks.rulkov import RulkovNetwork
 from nptrace._types import Given
@@ -33,4 +33,13 @@ def network_of(given: Given, coupling: float) -> Network:
     return given
 
 
-__all__ = ["NAMES", "NETWORKS", "Beat", "HopfNetwork", "KuramotoNetwork", "Network", "RulkovNetwork", "network_of"]
+__all__ = [
+    "NAMES",
+    "NETWORKS",
+    "GaitTiming",
+    "HopfNetwork",
+    "KuramotoNetwork",
+    "Network",
+    "RulkovNetwork",
+    "network_of",
+]

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gait.oscillators.networks.interface import Beat, landing, pulls
+from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.phase_equations import phase_of_stance_angle, stance_angle
 from nptrace._types import Scalar
 
@@ -30,31 +30,31 @@ class HopfNetwork:
     alpha: float = 50.0  # [1/s]
     mu: float = 1.0  # square of the amplitude
 
-    def start(self, beat: Beat) -> Float[ndarray, "2 n"]:
-        angle = stance_angle(beat.first_phase, beat.duty)
+    def start(self, timing: GaitTiming) -> Float[ndarray, "2 n"]:
+        angle = stance_angle(timing.first_phase, timing.duty)
         return math.sqrt(self.mu) * np.stack([np.cos(angle), np.sin(angle)])
 
-    def phase(self, state: Float[ndarray, "2 n"], beat: Beat) -> Float[ndarray, "n"]:
-        return phase_of_stance_angle(np.arctan2(state[1], state[0]), beat.duty)
+    def phase(self, state: Float[ndarray, "2 n"], timing: GaitTiming) -> Float[ndarray, "n"]:
+        return phase_of_stance_angle(np.arctan2(state[1], state[0]), timing.duty)
 
-    def rates(self, state: Float[ndarray, "2 n"], beat: Beat) -> Float[ndarray, "2 n"]:
+    def rates(self, state: Float[ndarray, "2 n"], timing: GaitTiming) -> Float[ndarray, "2 n"]:
         """d(x, y)/dt."""
         x, y = state[0], state[1]
         square = x * x + y * y
-        pull = self.coupling / (2.0 * np.pi) * pulls(self.phase(state, beat), beat.delays)
-        half: Scalar = np.where(y > 0.0, beat.duty, 1.0 - beat.duty)  # of a cycle, that half a turn takes
-        omega = math.pi * (1.0 / beat.period + pull) / half
+        pull = self.coupling / (2.0 * np.pi) * pulls(self.phase(state, timing), timing.delays)
+        half: Scalar = np.where(y > 0.0, timing.duty, 1.0 - timing.duty)  # of a cycle, that half a turn takes
+        omega = math.pi * (1.0 / timing.period + pull) / half
         back = self.alpha * (self.mu - square)
         return np.stack([back * x - omega * y, back * y + omega * x])
 
-    def advance(self, state: Float[ndarray, "2 n"], dt: float, beat: Beat) -> Float[ndarray, "2 n"]:
+    def advance(self, state: Float[ndarray, "2 n"], dt: float, timing: GaitTiming) -> Float[ndarray, "2 n"]:
         """By Heun's rule."""
-        first = self.rates(state, beat)
-        return state + 0.5 * dt * (first + self.rates(state + dt * first, beat))
+        first = self.rates(state, timing)
+        return state + 0.5 * dt * (first + self.rates(state + dt * first, timing))
 
     def touchdown(
-        self, state: Float[ndarray, "2 n"], contact: Float[ndarray, "n"], beat: Beat
+        self, state: Float[ndarray, "2 n"], contact: Float[ndarray, "n"], timing: GaitTiming
     ) -> Float[ndarray, "2 n"]:
-        lands = landing(self.phase(state, beat), contact, beat.duty)
+        lands = landing(self.phase(state, timing), contact, timing.duty)
         r = np.sqrt(state[0] * state[0] + state[1] * state[1])
         return np.stack([np.where(lands, r, state[0]), np.where(lands, 0.0, state[1])])

@@ -21,16 +21,16 @@ LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that
 
 
 @dataclass(frozen=True)
-class Beat:
-    """What a gait asks of oscillators at a moment; numbers, or traced ones."""
+class GaitTiming:
+    """The delays, duty and period that a gait sets for oscillators at a moment; numbers, or traced ones."""
 
     delays: Sequence[Scalar]  # of LF, RF, LH, RH [cycles]
     duty: Scalar
     period: Scalar  # [s]
 
     @staticmethod
-    def of(gait: Gait) -> Beat:
-        return Beat(gait.delays, gait.duty, gait.period)
+    def of(gait: Gait) -> GaitTiming:
+        return GaitTiming(gait.delays, gait.duty, gait.period)
 
     @property
     def first_phase(self) -> Float[ndarray, "n"]:
@@ -43,19 +43,19 @@ class Beat:
 class Network(Protocol):
     """One oscillator a leg, coupled. A phase [cycles] is a foot's place in its cycle: stance from 0 to the duty."""
 
-    def start(self, beat: Beat) -> PyTree:
+    def start(self, timing: GaitTiming) -> PyTree:
         """The state, locked to the beat, when the first leg's stance begins."""
         ...
 
-    def phase(self, state: PyTree, beat: Beat) -> Float[ndarray, "n"]:
+    def phase(self, state: PyTree, timing: GaitTiming) -> Float[ndarray, "n"]:
         """Phases [cycles] in [0, 1)."""
         ...
 
-    def advance(self, state: PyTree, dt: float, beat: Beat) -> PyTree:
+    def advance(self, state: PyTree, dt: float, timing: GaitTiming) -> PyTree:
         """The state after dt [s]."""
         ...
 
-    def touchdown(self, state: PyTree, contact: Float[ndarray, "n"], beat: Beat) -> PyTree:
+    def touchdown(self, state: PyTree, contact: Float[ndarray, "n"], timing: GaitTiming) -> PyTree:
         """The state with stance begun at once where a foot touches (``contact`` 1 or 0) late in its swing."""
         ...
 

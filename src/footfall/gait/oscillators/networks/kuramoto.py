@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.gait.oscillators.networks.interface import Beat, landing
+from footfall.gait.oscillators.networks.interface import GaitTiming, landing
 from footfall.gait.oscillators.phase_equations import Kuramoto
 
 
@@ -18,15 +18,17 @@ class KuramotoNetwork:
 
     coupling: float = 4.0  # K [1/s]
 
-    def start(self, beat: Beat) -> Float[ndarray, "n"]:
-        return beat.first_phase
+    def start(self, timing: GaitTiming) -> Float[ndarray, "n"]:
+        return timing.first_phase
 
-    def phase(self, state: Float[ndarray, "n"], beat: Beat) -> Float[ndarray, "n"]:
+    def phase(self, state: Float[ndarray, "n"], timing: GaitTiming) -> Float[ndarray, "n"]:
         return state
 
-    def advance(self, state: Float[ndarray, "n"], dt: float, beat: Beat) -> Float[ndarray, "n"]:
-        still = Kuramoto((0.0,) * len(beat.delays), 1.0, self.coupling)
-        return still.advance(state, dt, beat.delays, 1.0 / beat.period)
+    def advance(self, state: Float[ndarray, "n"], dt: float, timing: GaitTiming) -> Float[ndarray, "n"]:
+        still = Kuramoto((0.0,) * len(timing.delays), 1.0, self.coupling)
+        return still.advance(state, dt, timing.delays, 1.0 / timing.period)
 
-    def touchdown(self, state: Float[ndarray, "n"], contact: Float[ndarray, "n"], beat: Beat) -> Float[ndarray, "n"]:
-        return np.where(landing(state, contact, beat.duty), 0.0, state)
+    def touchdown(
+        self, state: Float[ndarray, "n"], contact: Float[ndarray, "n"], timing: GaitTiming
+    ) -> Float[ndarray, "n"]:
+        return np.where(landing(state, contact, timing.duty), 0.0, state)

@@ -17,18 +17,18 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
-from footfall.gait.oscillators.networks.interface import Beat, landing, pulls
+from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.rulkov import Rulkov
 from nptrace._types import Scalar
 
 ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes a burst: y is nearly a line
-_STEP = 1e-3  # [s], at most, that a step of the map lasts
-_QUIET = 14.0  # steps without a spike that end a burst: within one there are at most 13 (measured)
+_MAP_INTERVAL = 1e-3  # [s], at most, that a step of the map lasts
+_SILENT_STEPS = 14.0  # steps without a spike that end a burst: within one there are at most 13 (measured)
 # steps that a burst and a silence take: a / μ + b (measured for α 6, σ -0.1, μ from 0.0005 to 0.004)
 _BURST, _SILENCE = (0.126, 0.0), (0.165, 40.0)
 _SLOWEST, _QUICKEST = 1e-4, 6e-3  # μ
-_FOLLOW = 12.0  # [1/s], how fast legs follow their neurons
-_KICK = 0.01  # of y beyond the burst's beginning
+_FOLLOW_RATE = 12.0  # [1/s], how fast legs follow their neurons
+_TOUCHDOWN_KICK = 0.01  # of y beyond the burst's beginning
 
 
 @dataclass(frozen=True)
@@ -40,46 +40,47 @@ class RulkovNetwork:
     def __post_init__(self) -> None:
         number_from_zero(self.coupling, "coupling of neurons")
 
-    def start(self, beat: Beat) -> Float[ndarray, "5 n"]:
-        phase = beat.first_phase
-        bursts, y = phase < beat.duty, _slow(phase, beat.duty)
+    def start(self, timing: GaitTiming) -> Float[ndarray, "5 n"]:
+        phase = timing.first_phase
+        bursts, y = phase < timing.duty, _slow(phase, timing.duty)
         rest = 0.5 * (1.0 + y - np.sqrt(np.maximum((1.0 - y) * (1.0 - y) - 4.0 * ALPHA, 0.0)))
         x = np.where(bursts, -1.0, rest)
-        return np.stack([x, y, x, np.where(bursts, 0.0, 2.0 * _QUIET), phase])
+        return np.stack([x, y, x, np.where(bursts, 0.0, 2.0 * _SILENT_STEPS), phase])
 
-    def phase(self, state: Float[ndarray, "5 n"], beat: Beat) -> Float[ndarray, "n"]:
+    def phase(self, state: Float[ndarray, "5 n"], timing: GaitTiming) -> Float[ndarray, "n"]:
         return state[4]
 
     def bursting(self, state: Float[ndarray, "5 n"]) -> Float[ndarray, "n"]:
         """Which neurons are in a burst."""
-        return state[3] < _QUIET
+        return state[3] < _SILENT_STEPS
 
-    def advance(self, state: Float[ndarray, "5 n"], dt: float, beat: Beat) -> Float[ndarray, "5 n"]:
-        steps = max(1, math.ceil(dt / _STEP - 1e-9))
+    def advance(self, state: Float[ndarray, "5 n"], dt: float, timing: GaitTiming) -> Float[ndarray, "5 n"]:
+        steps = max(1, math.ceil(dt / _MAP_INTERVAL - 1e-9))
         for _ in range(steps):
-            state = self._step(state, dt / steps, beat)
+            state = self._step(state, dt / steps, timing)
         return state
 
-    def _step(self, state: Float[ndarray, "5 n"], dt: float, beat: Beat) -> Float[ndarray, "5 n"]:
+    def _step(self, state: Float[ndarray, "5 n"], dt: float, timing: GaitTiming) -> Float[ndarray, "5 n"]:
         bursts, own = self.bursting(state), state[4]
-        pull = self.coupling * beat.period / (2.0 * np.pi) * pulls(own, beat.delays)
-        cycle = beat.period / dt  # in steps
-        mu = np.where(bursts, _speed(_BURST, beat.duty * cycle), _speed(_SILENCE, (1.0 - beat.duty) * cycle))
+        pull = self.coupling * timing.period / (2.0 * np.pi) * pulls(own, timing.delays)
+        cycle = timing.period / dt  # in steps
+        mu = np.where(bursts, _speed(_BURST, timing.duty * cycle), _speed(_SILENCE, (1.0 - timing.duty) * cycle))
         mu = np.clip(mu * np.clip(1.0 + pull, 0.3, 2.0), _SLOWEST, _QUICKEST)
         x, y, before, quiet = state[0], state[1], state[2], state[3]
         fired = _fire(x, y, before)
         slow = y - mu * (x + 1.0 - SIGMA)
-        place = _place(slow, bursts, beat.duty)
-        off = place - own
-        off = off - np.round(off)
-        leg = own + dt * np.maximum((1.0 + pull) / beat.period + _FOLLOW * off, 0.0)  # legs never run backwards
+        neuron_phase = _phase_of(slow, bursts, timing.duty)
+        phase_error = neuron_phase - own
+        phase_error = phase_error - np.round(phase_error)
+        # legs never run backwards
+        leg = own + dt * np.maximum((1.0 + pull) / timing.period + _FOLLOW_RATE * phase_error, 0.0)
         return np.stack([fired, slow, x, np.where(fired > 0.0, 0.0, quiet + 1.0), leg - np.floor(leg)])
 
     def touchdown(
-        self, state: Float[ndarray, "5 n"], contact: Float[ndarray, "n"], beat: Beat
+        self, state: Float[ndarray, "5 n"], contact: Float[ndarray, "n"], timing: GaitTiming
     ) -> Float[ndarray, "5 n"]:
-        lands = landing(state[4], contact, beat.duty) & (~self.bursting(state))
-        kicked = (-1.0, _BEGIN + _KICK, -1.0, 0.0, 0.0)
+        lands = landing(state[4], contact, timing.duty) & (~self.bursting(state))
+        kicked = (-1.0, _BEGIN + _TOUCHDOWN_KICK, -1.0, 0.0, 0.0)
         return np.stack([np.where(lands, to, row) for to, row in zip(kicked, state)])
 
 
@@ -99,11 +100,11 @@ def _speed(measured: tuple[float, float], steps: Scalar) -> Scalar:
 
 def _slow(phase: Scalar, duty: Scalar) -> Scalar:
     """y of a neuron at a phase: falling in stance, rising in swing."""
-    part = np.where(phase < duty, 1.0 - phase / duty, (phase - duty) / (1.0 - duty))
-    return _END + part * (_BEGIN - _END)
+    fraction = np.where(phase < duty, 1.0 - phase / duty, (phase - duty) / (1.0 - duty))
+    return _END + fraction * (_BEGIN - _END)
 
 
-def _place(y: Scalar, bursts: Scalar, duty: Scalar) -> Scalar:
+def _phase_of(y: Scalar, bursts: Scalar, duty: Scalar) -> Scalar:
     """The phase that y tells."""
-    part = np.clip((y - _END) / (_BEGIN - _END), 0.0, 1.0)
-    return np.where(bursts, duty * (1.0 - part), duty + (1.0 - duty) * part)
+    fraction = np.clip((y - _END) / (_BEGIN - _END), 0.0, 1.0)
+    return np.where(bursts, duty * (1.0 - fraction), duty + (1.0 - duty) * fraction)

@@ -1,0 +1,223 @@
+"""The records of locomotion: constants, memory from tick to tick, and the plan that goes to the solvers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.control.interface import Command
+from footfall.control.locomotion import rolling
+from footfall.control.locomotion.driven import ActuatedJoints, actuated_joints
+from footfall.control.locomotion.last_sensed import NO_READING, LastSensed
+from footfall.control.locomotion.reach import Reach, stopped_joints
+from footfall.control.locomotion.reflexes.safe_stop import crouch
+from footfall.control.locomotion.reflexes.state import ReflexMemory
+from footfall.control.locomotion.reflexes.switches import Reflexes
+from footfall.control.locomotion.single_body import SingleBody
+from footfall.control.locomotion.speed_limit import UNKNOWN_REACH_SPEED, LegLimits
+from footfall.control.locomotion.whole_body import LocomotionGains, WholeBodyQP, torque_bounds
+from footfall.control.posture import standing_state
+from footfall.gait.pattern import Gait
+from footfall.identity import digest_of
+from footfall.kinematics.forward import foot_positions
+from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace._types import Scalar
+
+# a command is clipped to these; forward to what gait and legs can do (``LocomotionModel.fastest``) if that is known
+COMMAND_LIMITS = Command(forward=UNKNOWN_REACH_SPEED, sideways=0.6, turn=1.5, height=0.08, roll=0.25, pitch=0.25)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LocomotionModel:
+    """The constants of a tick: a robot, its gait, how often, how it stands, and how its forces are found."""
+
+    robot: Robot
+    gait: Gait
+    rate: float
+    friction: float
+    clearance: float
+    gains: LocomotionGains
+    height: float  # of the base over the ground [m]
+    feet: Float[ndarray, "4 3"]  # under the hips, from the base, base axes [m]
+    stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
+    body: SingleBody
+    reach: Reach | None = None  # what an arm does
+    stage: str  # one of ``STAGES`` of ``locomotion``
+    stage_one_body: SingleBody  # that the forces of stage one move
+    mpc_rate: float  # [Hz]
+    joint_kd: float  # per kg of robot [N m s/rad]
+    torque_limits: Float[ndarray, "nj"]  # [N m]
+    crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
+
+    NOT_IN_DIGEST = ("gait",)  # which is in the memory
+
+    @staticmethod
+    def of(
+        robot: Robot,
+        gait: Gait,
+        *,
+        rate: float,
+        friction: float,
+        clearance: float | None,
+        gains: LocomotionGains,
+        hip_height: float | None,
+        gravity: Gravity = GRAVITY,
+        reach: Reach | None = None,
+        stage: str = "whole_body",
+        mpc_rate: float = 40.0,
+        joint_kd: float = 0.01,
+    ) -> LocomotionModel:
+        """Make the model of a robot; unless given, feet clear a fifth of the standing height."""
+        q, _ = standing_state(robot, hip_height)
+        joints, feet = q[7:], foot_positions(robot, q)[:4] - q[:3]
+        clearance = 0.2 * float(q[2]) if clearance is None else clearance
+        body = SingleBody.of(robot, joints, gravity)
+        # -Jᵀf moves feet and legs too; the whole-body QP finds torques that move the trunk as commanded
+        standing = body if stage == "whole_body" else SingleBody.on_its_feet(robot, joints, gravity)
+        driven = actuated_joints(robot)
+        return LocomotionModel(
+            robot=robot,
+            gait=gait,
+            rate=rate,
+            friction=friction,
+            clearance=clearance,
+            gains=gains,
+            height=float(q[2]),
+            feet=feet,
+            stand=joints,
+            body=body,
+            reach=reach,
+            stage=stage,
+            stage_one_body=standing,
+            mpc_rate=mpc_rate,
+            joint_kd=joint_kd,
+            torque_limits=torque_bounds(robot if driven is None else driven.serial_robot),
+            crouch=crouch(robot, hip_height),
+        )
+
+    @cached_property
+    def digest(self) -> str | None:
+        return digest_of(self)
+
+    @property
+    def dt(self) -> float:
+        return 1.0 / self.rate
+
+    @property
+    def driven(self) -> ActuatedJoints | None:
+        """The joints with motors of a robot with closed loops; None without."""
+        return actuated_joints(self.robot)
+
+    @property
+    def reduced_robot(self) -> Robot:
+        """The robot as the whole-body program sees it."""
+        return self.robot if self.driven is None else self.driven.serial_robot
+
+    @property
+    def stopped(self) -> tuple[int, ...]:
+        """The joints of an arm whose stops bound their accelerations."""
+        return () if self.reach is None else stopped_joints(self.robot, self.reach.link)
+
+    def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
+        """Numbers of the joints that the program drives, for all joints."""
+        return values if self.driven is None else self.driven.all_joints(values, self.robot.nj)
+
+    @property
+    def wheels(self) -> tuple[rolling.Wheel, ...]:
+        """None of a robot that walks on feet."""
+        return rolling.wheels_of(self.robot)
+
+    @cached_property
+    def legs(self) -> LegLimits:
+        """The limits of the legs."""
+        return LegLimits.of(self.robot, self.stand)
+
+    def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
+        """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
+        walking_speed = self.legs.fastest(duty, period)
+        return np.maximum(rolling.MAX_ROLLING_SPEED, walking_speed) if self.wheels else walking_speed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory:
+    """The state of the controller that one tick hands to the next."""
+
+    tick: Scalar
+    phase: Scalar  # of the gait [cycles]
+    is_walking: Scalar  # 1 while the gait runs, 0 while it stands
+    started: Scalar
+    pose_des: Float[ndarray, "3"]  # x, y, yaw
+    velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
+    v_mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
+    delays: Float[ndarray, "4"]  # of the gait, which may change while it walks [cycles]
+    timing: Float[ndarray, "2"]  # of the gait: duty, period [s]
+    lift_off: Float[ndarray, "4 3"]
+    last_down: Float[ndarray, "4 3"]
+    down: Float[ndarray, "4"]
+    reflex: ReflexMemory
+    forces: Float[ndarray, "4 3"]  # of stage one [N]
+    height_integral: Scalar  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
+    velocity_integral: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
+    gait_goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
+    trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
+    hand: Float[ndarray, "nh"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
+    last_sensed: LastSensed = NO_READING  # which a plan leaves out: it sees what may be trusted
+
+    @staticmethod
+    def at_start(model: LocomotionModel, reflexes: Reflexes | None = None) -> Memory:
+        feet, gait = model.feet + np.array([0.0, 0.0, model.height]), model.gait
+        robot, q = model.robot, np.concatenate([[0.0, 0.0, model.height, 1.0, 0.0, 0.0, 0.0], model.stand])
+        loads = np.zeros((robot.nf, 3))
+        loads[:4, 2] = 0.25 * model.body.weight
+        return Memory(
+            tick=0.0,
+            phase=0.0,
+            is_walking=0.0,
+            started=0.0,
+            pose_des=np.zeros(3),
+            velocity=np.zeros(3),
+            v_mean=np.zeros(3),
+            delays=np.array(gait.delays),
+            timing=np.array([gait.duty, gait.period]),
+            lift_off=feet,
+            last_down=feet,
+            down=np.ones(4),
+            reflex=ReflexMemory.at_start(reflexes or Reflexes(), model.friction),
+            forces=np.zeros((4, 3)),
+            height_integral=0.0,
+            velocity_integral=np.zeros(2),
+            gait_goal=np.array([*gait.delays, gait.duty, gait.period]),
+            trouble=np.zeros(3),
+            hand=np.zeros(0) if model.reach is None else model.reach.goal,
+            last_sensed=LastSensed(q, np.zeros(robot.nv), loads),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocomotionPlan:
+    """Where the base and the feet should go next, and the QP that finds the forces for it."""
+
+    qp: WholeBodyQP
+    bias: Float[ndarray, "nv"]
+    J: Float[ndarray, "4 3 nv"]
+    acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
+    swing: Float[ndarray, "4 3"]
+    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
+    feet: Float[ndarray, "4 3"]
+    touchdown: Float[ndarray, "4 3"]
+    normal: Float[ndarray, "3"]
+    slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
+    euler: Float[ndarray, "3"]  # roll, pitch, yaw
+    roll_pitch_des: Float[ndarray, "2"]  # wanted roll and pitch
+    v_des_ground: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
+    height_des: Scalar  # wanted height of the base over the ground [m]
+    friction: Scalar  # that may be counted on
+    timing: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
+
+
+__all__ = ["COMMAND_LIMITS", "LocomotionModel", "LocomotionPlan", "Memory"]

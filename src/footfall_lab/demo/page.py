@@ -1,0 +1,272 @@
+"""The demo's report: what a roboticist looks at for ten seconds, then the evidence, then where to go next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from footfall.recording import metrics
+from footfall.recording.recording import Recording
+from footfall_lab.demo import figures
+from footfall_lab.demo.runs import DURATION, MANY, ROBOTS, SPEED, Many, Run
+from footfall_lab.demo.scene import Pair, scene
+from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.depaula2024.runs import core_seconds, short_contacts
+from footfall_lab.papers.registered import registration
+from footfall_lab.report.page import data_uri
+from footfall_lab.report.style import CSS
+from footfall_lab.verify.report import Report
+from nptrace._types import Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIRST = 1.0  # [s] over which the two simulators are compared before small differences have grown
+PAPER = "depaula2024"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What the runs of the demo found."""
+
+    pairs: tuple[Pair, ...]
+    trot: Recording
+    trot_in_mujoco: Recording
+    many: Many
+    reports: tuple[Report, ...]
+
+    @staticmethod
+    def of(runs: dict[Run, Recording | Many | Report]) -> Demo:
+        """Return the findings of all runs."""
+        found: dict[str, list] = {}  # type: ignore[type-arg]
+        for run in sorted(runs, key=lambda run: list(ROBOTS).index(run.subject) if run.subject else 0):
+            found.setdefault(run.kind, []).append(runs[run])
+        return Demo(
+            pairs=tuple(Pair(*each) for each in zip(ROBOTS, found["walk"], found["walk_in_mujoco"])),
+            trot=found["trot"][0],
+            trot_in_mujoco=found["trot_in_mujoco"][0],
+            many=found["many"][0],
+            reports=tuple(found["check"]),
+        )
+
+    @property
+    def dynamics_checks(self) -> int:
+        return sum(len(report.checks) for report in self.reports)
+
+    @property
+    def dynamics_worst(self) -> float:
+        return max(check.max_rel_error for report in self.reports for check in report.checks)
+
+    @property
+    def overlay(self) -> dict[str, Json]:
+        """How far the first robot's run is from MuJoCo's over the first second."""
+        pair = self.pairs[0]
+        ours, theirs = ({k: rec[k][rec.time <= FIRST] for k in ("q", "contact")} for rec in (pair.ours, pair.theirs))
+        apart = 1e3 * np.abs(ours["q"][:, :3] - theirs["q"][:, :3]).mean(axis=0)
+        return {
+            "robot": pair.name,
+            "seconds": FIRST,
+            "position_difference_mm": [float(each) for each in apart],
+            "contact_agreement": float((ours["contact"] == theirs["contact"]).mean()),
+            "speeds": [pair.ours.mean_speed(FIRST), pair.theirs.mean_speed(FIRST)],
+        }
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Computing times of the paper's trot, printed and of today [s]."""
+        printed = {
+            id: float(registration().entry(PAPER, id).printed or 0.0)
+            for id in ("wall_time_10s", "mujoco_wall_time_10s")
+        }
+        return {
+            "the paper's simulator, printed": printed["wall_time_10s"],
+            "MuJoCo, printed": printed["mujoco_wall_time_10s"],
+            "MuJoCo, this machine": core_seconds(self.trot_in_mujoco),
+            "footfall, this machine": core_seconds(self.trot),
+        }
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """Which robots fell, and where."""
+        runs = [(pair.name, pair.ours, pair.theirs) for pair in self.pairs]
+        runs.append(("the paper's Mini Cheetah", self.trot, self.trot_in_mujoco))
+        return tuple(
+            f"{name} in {engine}"
+            for name, *both in runs
+            for engine, rec in zip(("footfall", "MuJoCo"), both)
+            if rec.meta.get("fell") or rec.meta.get("diverged")
+        )
+
+    def claims(self) -> list[Claim]:
+        """What the paper says of its trot in words, measured on this one."""
+        ours, theirs = self.trot, self.trot_in_mujoco
+        k = ours.robot.foot_names.index(figures.FOOT)
+        short = short_contacts(ours, k), short_contacts(theirs, k)
+        peaks = [metrics.peak_force(rec, figures.FOOT, 99.9) for rec in (ours, theirs)]
+        signals = [np.hstack([rec.trunk_position, np.unwrap(rec.trunk_euler(), axis=0)]).T for rec in (ours, theirs)]
+        alike = [_correlation(a, b) for a, b in zip(*signals)]
+        return [
+            judge(
+                PAPER,
+                "contact_activation_matches",
+                _correlation(1.0 * ours.contact[:, k], 1.0 * theirs.contact[:, k]),
+                f"The same {100 * metrics.contact_agreement(ours, theirs, figures.FOOT):.0f} % of the time.",
+            ),
+            judge(
+                PAPER,
+                "spurious_contacts_are_mujocos",
+                float(short[1]),
+                f"Shorter than 10 ms: {short[0]} in ours, {short[1]} in MuJoCo.",
+                holds=short[1] > short[0],
+            ),
+            judge(
+                PAPER,
+                "higher_peak_forces_than_mujoco",
+                peaks[0] / peaks[1],
+                f"{peaks[0]:.0f} N against {peaks[1]:.0f} N, 99.9th percentiles.",
+            ),
+            judge(PAPER, "fig5", min(alike), "The worst of x, y, z, yaw, pitch and roll."),
+            judge(
+                PAPER, "fig6", _correlation(ours.force[:, k, 2], theirs.force[:, k, 2]), "Raw vertical force at 1 kHz."
+            ),
+        ]
+
+    def to_json(self) -> dict[str, Json]:
+        seconds = list(self.seconds.values())
+        return {
+            "claims": [claim.to_json() for claim in self.claims()],
+            "dynamics_checks": self.dynamics_checks,
+            "dynamics_worst": self.dynamics_worst,
+            "overlay": self.overlay,
+            "speedup": {"over_mujoco": seconds[2] / seconds[3], "over_paper": seconds[0] / seconds[3]},
+            "fell": list(self.fallen),
+        }
+
+    def figures(self) -> dict[str, Figure]:
+        """Return the figures by name."""
+        return {
+            "overlay": figures.overlaid(self.pairs),
+            "trot": figures.trot(self.trot, self.trot_in_mujoco),
+            "times": figures.times(self.seconds),
+            "many": figures.many(self.many),
+        }
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    rows = min(len(a), len(b))
+    return float(np.corrcoef(a[:rows], b[:rows])[0, 1])
+
+
+def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
+    """Return the report as one HTML page that needs no network."""
+    overlay, seconds, many = demo.overlay, list(demo.seconds.values()), demo.many
+    speeds = overlay["speeds"]
+    cards = [
+        _card(
+            f"{demo.dynamics_worst:.0e}",
+            f"worst relative difference of {demo.dynamics_checks} checks of the dynamics against Pinocchio and MuJoCo",
+        ),
+        _card(
+            f"{overlay['position_difference_mm'][0]:.1f} mm",
+            "between footfall and MuJoCo along x in the first second under the same controller; contacts agree"
+            f" {100 * overlay['contact_agreement']:.0f} % of the time",
+        ),
+        _card(f"{seconds[2] / seconds[3]:.0f} times", "as fast as MuJoCo on a published trot, on this machine"),
+        _card(
+            f"{many.seconds:.1f} s",
+            f"of processor time for {many.duration:g} s of {_count(MANY)} robots that differ, under a learned policy",
+        ),
+    ]
+    captions = {
+        "overlay": f"{DURATION:g} s from standing. Mean speed after the first second: {speeds[0]:.3f} m/s in footfall,"
+        f" {speeds[1]:.3f} m/s in MuJoCo, whose default contact is softer: feet sink some millimetres.",
+        "trot": "The gait's constants are not published; these are ours, fixed before any comparison.",
+        "times": "Printed times are of the paper's machine, measured ones processor time of the steps on one core.",
+        "many": f"{many.duration:g} s: each robot has its own trunk mass, ground friction, speed and turning rate;"
+        f" {many.fell} fell. Default contact and joints, 1 ms steps, {many.seconds:.1f} s of processor time.",
+    }
+    figure = {name: _figure(drawn[name], caption) for name, caption in captions.items()}
+    sentences = "".join(f"<li>{escape(_sentence(claim))}</li>" for claim in demo.claims())
+    trot = [f"{rec.mean_speed(FIRST):.2f} m/s" for rec in (demo.trot, demo.trot_in_mujoco)]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>footfall: quadruped robots, simulated and controlled in Python</title>
+<style>{CSS}{_CSS}</style>
+</head>
+<body>
+<main>
+<header>
+<div class="kicker">footfall</div>
+<h1>Model, simulate and control quadruped robots in Python</h1>
+<p class="lead">Two robots walk at {SPEED:g} m/s under model-predictive and whole-body control: a Mini Cheetah,
+and a robot read from a URDF file. <span class="ours-ink">Solid: footfall.</span>
+<span class="theirs-ink">Ghost: the same controller in MuJoCo.</span></p>
+</header>
+{scene(demo.pairs)}
+<div class="cards">{"".join(cards)}</div>
+<h2>The same controller in both simulators</h2>
+{figure["overlay"]}
+<h2>A published trot, run again</h2>
+<p>De Paula, Godoy and Becerra-Vargas (2024) compared their own contact model with MuJoCo's on a trotting Mini
+Cheetah. Their Table I, with the stiffness in the unit that it prints, gives {trot[0]} here and {trot[1]} in
+MuJoCo:</p>
+{figure["trot"]}
+<ul>{sentences}</ul>
+{figure["times"]}
+<h2>{_count(MANY)} robots that differ</h2>
+{figure["many"]}
+<h2>Where to go next</h2>
+<pre>{_NEXT}</pre>
+<p class="small">docs/tutorial.md is ten minutes from here to a controller of your own.
+Made by <code>footfall demo</code> in {took:.0f} s.</p>
+</main>
+</body>
+</html>
+"""
+
+
+_NEXT = """\
+footfall view                                  # drive a robot in the browser
+footfall simulate my_robot.urdf --controller whole_body --speed 0.5
+footfall reproduce all                         # five papers, claim by claim
+footfall bench step                            # timings beside MuJoCo on this machine"""
+
+
+def _card(number: str, text: str) -> str:
+    return f'<div class="card"><b>{escape(number)}</b><span>{escape(text)}</span></div>'
+
+
+def _count(number: int) -> str:
+    """Return a count with its thousands apart."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
+def _sentence(claim: Claim) -> str:
+    from footfall_lab.papers.claims import shown
+
+    return f"{claim.claim[0].upper()}{claim.claim[1:]}: {shown(claim.measured)} {claim.unit}. {claim.note}"
+
+
+def _figure(figure: Figure, caption: str) -> str:
+    image = f'<img src="{data_uri(figure, 150)}" alt="{escape(caption)}">'
+    return f"<figure>{image}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+_CSS = """
+main { padding-top: 1.2rem; }
+.ours-ink { color: #0072b2; font-weight: 600; } .theirs-ink { color: #d55e00; font-weight: 600; }
+.scene { position: relative; margin: 1rem 0; }
+.scene canvas { width: 100%; height: min(46vh, 430px); min-height: 260px; display: block; touch-action: pan-y;
+  border: 1px solid var(--line); border-radius: 8px; cursor: grab; }
+.scene button { position: absolute; right: .7rem; bottom: .7rem; border: 1px solid var(--line); border-radius: 999px;
+  width: 2.1rem; height: 2.1rem; background: #fff; color: var(--soft); cursor: pointer; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: .8rem; }
+.card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem .9rem; }
+.card b { display: block; font-size: 1.35rem; } .card span { color: var(--soft); font-size: .86rem; }
+"""
