@@ -33,6 +33,7 @@ from footfall.draw.notebook import Summarised
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, TraceError, unknown
 from footfall.identity import digest_of
+from footfall.sim.joints import ROTOR
 from footfall.sim.rollouts import check_controller, ground_inputs
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
@@ -203,8 +204,17 @@ def deviated_loop(
         memory=memory,
     )
     after, _ = tick(model, moved, replace(inputs, command=_moved(inputs.command, deviation[at:])))
+    after = replace(after, contact=_decisions_held(after.contact))
     rest = [np.ravel(np.asarray(leaf)) for leaf in flatten(_kept(after))[0]]
     return np.concatenate([difference(robot, q_next, after.q), after.v - v_next, *rest])
+
+
+def _decisions_held(contact: dict[str, PyTree]) -> dict[str, PyTree]:
+    """Contact memory whose derivative is zero: which foot stands, and from where a solver starts, are held as they are.
+
+    Rotors behind belts are states like any other.
+    """
+    return {key: x if key in ROTOR else nptrace.stop_gradient(x) for key, x in contact.items()}
 
 
 def _kept(state: RunState) -> tuple[PyTree, ...]:
@@ -266,12 +276,15 @@ class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
     world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick are
-    taken. by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
-    world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order. dt: 1 ms
-    for a world unless given. steps: how many steps of dt the command is held for, 1 for a world unless given; the
-    derivative is that of all of them together. exact: where a sliding foot's direction was found in a later turn of a
-    step, the derivative goes through all turns; without, that direction is held, which is faster. free: parameters,
-    such as "contact.stiffness", in which worlds may differ that share what is compiled (``like``).
+    taken. Under contact models that remember (stance, complementarity) the step of a simulation begins with what its
+    contacts remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as
+    a run does, where no foot stands yet. by: one or more of torque, position, velocity, kp, kd (of the joint command),
+    push, and any parameter of the world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their
+    columns in this order. dt: 1 ms for a world unless given. steps: how many steps of dt the command is held for, 1 for
+    a world unless given; the derivative is that of all of them together. exact: where a sliding foot's direction was
+    found in a later turn of a step, the derivative goes through all turns; without, that direction is held, which is
+    faster. free: parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+    (``like``).
     """
 
     def __init__(
@@ -295,18 +308,17 @@ class LinearStep:
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [_width(self.model, name) for name in self.by]
-        self.memory = self.model.world.contact.start(self.model.world.contacts)
+        self.simulation = world if isinstance(world, Simulation) else None
+        memory = self.model.world.contact.start(self.model.world.contacts)
         robot, self.nv = self.robot, sizes(self.model.world)[1]
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
         q, v = joined(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
         command, push = JointCommand().broadcast(robot.nj), np.zeros(6)
         # the slopes of several steps are a product, unless what is remembered between them has some of its own
-        self.factors = 1 if self.memory else self.model.substeps
+        self.factors = 1 if memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
-            compiling.compile(
-                moved, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
-            )
+            compiling.compile(moved, model, q, v, memory, command, push, target="batch", verify=False, free=self.free)
             for model in (self.model, one)
         )
         deviation = np.zeros(2 * self.nv + sum(self.widths))
@@ -316,7 +328,7 @@ class LinearStep:
             deviation,
             q,
             v,
-            self.memory,
+            memory,
             command,
             push,
             q,
@@ -327,9 +339,22 @@ class LinearStep:
             free=self.free,
         )
 
+    @property
+    def memory(self) -> dict[str, ndarray]:
+        """What the contact model remembers before the step: the simulation's memory now, or that of a run's start."""
+        world = self.model.world
+        start = world.contact.start(world.contacts)
+        return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
+
+    def of(self, simulation: Simulation | None) -> LinearStep:
+        """Return the same step with the contact memory of a simulation of the same model, or with that of a start."""
+        other = copy.copy(self)
+        other.simulation = simulation
+        return other
+
     def like(self, world: World) -> LinearStep:
         """The same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
-        other = copy.copy(self)
+        other = self.of(None)
         other.model = replace(self.model, world=world)
         other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
         same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
@@ -455,8 +480,8 @@ def linearize(
 
     ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
     simulation would make next, by the whole of what one tick hands to the next and by the user's command
-    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options as
-    for ``LinearStep``.
+    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options, and
+    what contacts remember before the step, as for ``LinearStep``.
     """
     if q is None and v is None and isinstance(world, Simulation):
         if not (command is None and push is None and dt is None and steps is None and by == "torque"):
@@ -470,9 +495,10 @@ def linearize(
     if ticks != 1:
         raise InputError("ticks are those of a closed loop, linearize(simulation, ticks=...): a step has steps")
     model = _model(world, dt, steps)
-    return _linear_step(
+    step = _linear_step(
         model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)
-    )(q, v, command, push)
+    )
+    return step.of(world if isinstance(world, Simulation) else None)(q, v, command, push)
 
 
 @functools.lru_cache(maxsize=16)
