@@ -1,7 +1,8 @@
 """The fuzzing campaign: ``make fuzz``. Every kind of input is spoiled by seeds, in processes of their own.
 
 A case is lost when the process dies, hangs, or raises anything but a FootfallError of one line; also when what was
-accepted is not finite, or not what was written. The same models are given to MuJoCo and Pinocchio, as a measure.
+accepted is not finite, or not what was written, and when nptrace does not compute what NumPy does. The same models are
+given to MuJoCo and Pinocchio, as a measure.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 HERE = Path(__file__).parent
 # cases of each kind in the whole campaign, and where they are made
 KINDS = {
+    "programs of nptrace": ("programs:programs", 500),
     "models": ("models:models", 7000),
     "meshes": ("models:meshes", 3000),
     "recordings": ("files:recordings", 3000),

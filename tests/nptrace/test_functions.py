@@ -141,7 +141,6 @@ ON_VECTORS = {
     "unpacking": lambda x: (lambda a, b, c: a + b * c)(*x),
     "walrus and comprehension": lambda x: np.stack([a * b for a, b in zip(x, x[::-1])]),
     "real": lambda x: np.real(x) + x.real + x[0].real,
-    "printing": lambda x: (repr(x), str(x[0]), f"{x[0]}", x)[-1],
     "enumerate dict": lambda x: np.stack(list(dict(enumerate(x)).values())),
 }
 

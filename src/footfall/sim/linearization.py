@@ -33,6 +33,7 @@ from footfall.draw.notebook import Summarised
 from footfall.dynamics.coordinates import difference, integrate
 from footfall.errors import InputError, TraceError, unknown
 from footfall.identity import digest_of
+from footfall.sim.joints import ROTOR
 from footfall.sim.rollouts import check_controller, compile_tick, ground_inputs
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
@@ -203,8 +204,17 @@ def loop_deviation_after(
         memory=memory,
     )
     after, _ = tick(model, moved, replace(inputs, command=_add_change(inputs.command, deviation[at:])))
+    after = replace(after, contact=_decisions_held(after.contact))
     rest = [np.ravel(np.asarray(leaf)) for leaf in flatten(_carried(after))[0]]
     return np.concatenate([difference(robot, q_next, after.q), after.v - v_next, *rest])
+
+
+def _decisions_held(contact: dict[str, PyTree]) -> dict[str, PyTree]:
+    """Return contact memory whose derivative is zero: which foot stands, and from where a solver starts, is held.
+
+    Rotors behind belts are states like any other.
+    """
+    return {key: x if key in ROTOR else nptrace.stop_gradient(x) for key, x in contact.items()}
 
 
 def _carried(state: RunState) -> tuple[PyTree, ...]:
@@ -265,6 +275,10 @@ class Linearised(Summarised):
 class LinearStep:
     """The step of a world, compiled, with its derivatives by the state and by ``by``.
 
+    Under contact models that remember (stance, complementarity) the step of a simulation begins with what its contacts
+    remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as a run
+    does, where no foot stands yet.
+
     Args:
         world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
             are taken.
@@ -300,17 +314,18 @@ class LinearStep:
         if len(set(self.by)) != len(self.by):
             raise InputError(f"an input to differentiate by is named twice: {', '.join(self.by)}")
         self.widths = [_width(self.model, name) for name in self.by]
-        self.memory = self.model.world.contact.start(self.model.world.contacts)
+        self.simulation = world if isinstance(world, Simulation) else None
+        memory = self.model.world.contact.start(self.model.world.contacts)
         robot, self.nv = self.robot, sizes(self.model.world)[1]
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
         q, v = join_state(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
         command, push = JointCommand().broadcast(robot.nj), np.zeros(6)
         # the derivative of several steps is a product, unless a memory between them has derivatives of its own
-        self.factors = 1 if self.memory else self.model.substeps
+        self.factors = 1 if memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
             compiling.compile(
-                step_state, model, q, v, self.memory, command, push, target="batch", verify=False, free=self.free
+                step_state, model, q, v, memory, command, push, target="batch", verify=False, free=self.free
             )
             for model in (self.model, one)
         )
@@ -321,7 +336,7 @@ class LinearStep:
             deviation,
             q,
             v,
-            self.memory,
+            memory,
             command,
             push,
             q,
@@ -332,9 +347,22 @@ class LinearStep:
             free=self.free,
         )
 
+    @property
+    def memory(self) -> dict[str, ndarray]:
+        """What the contact model remembers before the step: the simulation's memory now, or that of a run's start."""
+        world = self.model.world
+        start = world.contact.start(world.contacts)
+        return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
+
+    def of(self, simulation: Simulation | None) -> LinearStep:
+        """Return the same step with the contact memory of a simulation of the same model, or with that of a start."""
+        other = copy.copy(self)
+        other.simulation = simulation
+        return other
+
     def like(self, world: World) -> LinearStep:
         """Return the same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
-        other = copy.copy(self)
+        other = self.of(None)
         other.model = replace(self.model, world=world)
         other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
         same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
@@ -460,8 +488,8 @@ def linearize(
 
     ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
     simulation would make next, by the whole of what one tick hands to the next and by the user's command
-    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options as
-    for ``LinearStep``.
+    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options, and
+    what contacts remember before the step, as for ``LinearStep``.
     """
     if q is None and v is None and isinstance(world, Simulation):
         if not (command is None and push is None and dt is None and steps is None and by == "torque"):
@@ -475,9 +503,10 @@ def linearize(
     if ticks != 1:
         raise InputError("ticks are those of a closed loop, linearize(simulation, ticks=...): a step has steps")
     model = _model(world, dt, steps)
-    return _linear_step(
+    step = _linear_step(
         model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)
-    )(q, v, command, push)
+    )
+    return step.of(world if isinstance(world, Simulation) else None)(q, v, command, push)
 
 
 @functools.lru_cache(maxsize=16)

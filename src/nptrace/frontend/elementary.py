@@ -83,6 +83,8 @@ def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
     The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. The divisor is
     split, so that the rest is exact without a fused multiply-add too.
     """
+    if not is_scalar(b) and math.isinf(b):
+        return _by_infinity(a, b)
     q = unary("floor", decides(a) / decides(b))
     head, tail = _halves(b) if is_scalar(b) else _split(float(b))
     rest, after = a - q * head - q * tail, a - (q + 1.0) * head - (q + 1.0) * tail
@@ -90,10 +92,19 @@ def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
         low, high = rest * b < 0, after * b >= 0
     else:
         low, high = (rest < 0, after >= 0) if b > 0 else (rest > 0, after <= 0)
-    return (
-        select(low, q - 1.0, select(high, q + 1.0, q)),
-        select(low, rest + b, select(high, after, rest)),
-    )
+    found = select(low, q - 1.0, select(high, q + 1.0, q)), select(low, rest + b, select(high, after, rest))
+    if not is_scalar(b):
+        return found
+    infinite, (whole, all_of_it) = absolute(b) >= math.inf, _by_infinity(a, b)
+    return select(infinite, whole, found[0]), select(infinite, all_of_it, found[1])
+
+
+def _by_infinity(a: Element, b: Element) -> tuple[Element, Element]:
+    """(floor(a / b), the rest) for an infinite b: a itself, or b if their signs differ; NaN for an infinite a."""
+    opposite = ((a < 0) & (b > 0)) | ((a > 0) & (b < 0))
+    finite = absolute(a) < math.inf
+    whole, rest = select(opposite, -1.0, 0.0), select(opposite, b, a)
+    return select(finite, whole, math.nan), select(finite, rest, math.nan)
 
 
 def _split(b: float) -> tuple[float, float]:
@@ -240,7 +251,8 @@ def arcsinh(x: Element) -> Element:
 def arccosh(x: Element) -> Element:
     large, inside = _beyond_squares(x)
     t = inside - 1.0
-    return select(large, log(x) + math.log(2), log1p(t + sqrt(t * (t + 2.0))))
+    value = select(large, log(x) + math.log(2), log1p(t + sqrt(t * (t + 2.0))))
+    return select(x < 1.0, math.nan, value)  # far below 1 the root would cancel t
 
 
 def _beyond_squares(x: Element) -> tuple[Element, Element]:
@@ -278,8 +290,13 @@ def logaddexp(a: Element, b: Element) -> Element:
 
 
 def cbrt(x: Element) -> Element:
-    size = absolute(x) ** (1 / 3)
-    return select(x < 0, -size, size)
+    """A power and one Newton step, where its products are in range: the root of the cube of a whole number is whole."""
+    size = absolute(x)
+    root = size ** (1 / 3)
+    usual = (size > 1e-30) & (size < 1e30)
+    safe = select(usual, root, 1.0)
+    root = select(usual, safe - (safe * safe * safe - size) / (3.0 * safe * safe), root)
+    return select(x < 0, -root, root)
 
 
 # -- angles ----------------------------------------------------------------------------------------------------------
@@ -304,7 +321,7 @@ def hypot(a: Element, b: Element) -> Element:
     a, b = absolute(a), absolute(b)
     large, small = BINARY["maximum"](a, b), BINARY["minimum"](a, b)
     ratio = small / select(large > 0, large, 1.0)
-    return large * sqrt(1.0 + ratio * ratio)
+    return select((a >= math.inf) | (b >= math.inf), math.inf, large * sqrt(1.0 + ratio * ratio))
 
 
 # -- the tables that dispatch reads ----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 objects. ``ADAPTED`` ones decide by value or by type in NumPy. All others are refused.
 """
 
+import math
 from collections.abc import Callable
 from types import ModuleType
 
@@ -258,7 +259,7 @@ def _interpolate(x: Element, knots: np.ndarray, values: list) -> Element:
         result = values[0] + segments[0] * (inside - knots[0])
         for k in range(1, len(segments)):
             result = select(x >= knots[k], values[k] + segments[k] * (inside - knots[k]), result)
-        return result
+        return _at_knots(inside, knots, values, result)
     g = x.graph
     count = g.const(0)
     for knot in knots[1:-1]:
@@ -267,7 +268,17 @@ def _interpolate(x: Element, knots: np.ndarray, values: list) -> Element:
         Scalar(g, g.lookup(g.table(_array(column, dtype=float)), count))
         for column in (values[:-1], segments, knots[:-1])
     )
-    return value + slope * (inside - knot)
+    result = value + slope * (inside - knot)
+    return _at_knots(inside, knots, values, result)
+
+
+def _at_knots(x: Element, knots: np.ndarray, values: list, result: Element) -> Element:
+    """At a knot NumPy gives its value, be it beside one that is not finite: those that are known are looked at."""
+    if all(is_scalar(value) or math.isfinite(value) for value in values):
+        return result
+    for value, knot in zip(values, knots):
+        result = select((x >= knot) & (x <= knot), value, result)
+    return result
 
 
 def pad(array: Operand, pad_width: Given, mode: Given = "constant", **options: Operand) -> Operand:

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nptrace import numeric
 from nptrace._types import Element
 from nptrace.ir.graph import BOOLEAN_OPS, Graph, Node
 from nptrace.ir.refusal import refusal
@@ -28,6 +29,8 @@ class Scalar:
         self.graph, self.node = graph, node
 
     def __repr__(self) -> str:
+        if numeric.tracer.get() is not None:
+            raise refusal("a traced value has no text yet: return it and print or format the result")
         return f"<traced %{self.node}: {' '.join(map(str, self.graph.nodes[self.node]))}>"
 
     @property
@@ -186,7 +189,8 @@ def truth_of(graph: Graph, element: object) -> Node:
 
 
 def _brief(element: object) -> str:
-    text = repr(element)
+    with numeric.untraced():  # it may contain traced values
+        text = repr(element)
     return f"{type(element).__name__} {text if len(text) < 40 else text[:37] + '...'}"
 
 
