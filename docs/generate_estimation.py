@@ -1,4 +1,4 @@
-"""Makes the figures and the measured tables of docs/estimation.md: ``python docs/generate_estimation.py [CASE ...]``.
+"""Makes the figures and the measured tables of docs/explanation/state-estimation.md: ``python docs/generate_estimation.py [CASE ...]``.
 
 Without names all cases run (a quarter of an hour); results are added to docs/measured/estimation.json.
 """
@@ -141,7 +141,7 @@ def main(names: list[str]) -> None:
         print(name, row, flush=True)
         if name in FIGURES:
             file, title = FIGURES[name]
-            bands(errors, HERE / file, log, title)
+            bands(errors, HERE / "figures" / file, log, title)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import footfall as ff
 
-FOLDER = Path(__file__).parent / "reference"
+FOLDER = Path(__file__).parent / "reference" / "api"
 PACKAGES = tuple(name for name in ff.__all__ if inspect.ismodule(getattr(ff, name)))
 BESIDE = ("nptrace", "nptrace.random", "nptrace.solve", "footfall_lab.verify")  # packages beside the front page
 _OBJECT = re.compile(r" at 0x[0-9a-f]+")
@@ -132,10 +132,10 @@ def _plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
     for file, text in pages().items():
         (FOLDER / file).write_text(text)
-    front_page = FOLDER.parent / "api.md"
+    front_page = FOLDER.parents[1] / "api.md"
     before, rest = front_page.read_text().split("- `ff.analysis`: ", 1)
     front_page.write_text(before + package_list() + "\n" + rest.split("\n\n", 1)[1])
-    print(f"wrote {len(pages())} pages to docs/reference")
+    print(f"wrote {len(pages())} pages to docs/reference/api")

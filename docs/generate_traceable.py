@@ -1,4 +1,4 @@
-"""Which library functions a traced controller may call: each is tried, and the table of inside-a-controller.md written.
+"""Which library functions a traced controller may call: each is tried, and the table of guides/traceable-controllers.md written.
 
 python docs/generate_traceable.py
 """
@@ -17,7 +17,7 @@ import footfall as ff
 import nptrace.solve
 from footfall.spatial import quaternion, rotation
 
-PAGE = Path(__file__).parent / "inside-a-controller.md"
+PAGE = Path(__file__).parent / "guides" / "traceable-controllers.md"
 BEGIN, END = "<!-- traceable: begin -->", "<!-- traceable: end -->"
 ROBOT = ff.load("mini_cheetah")
 Q, V = ROBOT.state("stand")

@@ -3,7 +3,7 @@
     footfall reproduce all --out reports
     python docs/generate_verdicts.py reports/results.json
 
-Writes ``src/footfall_lab/papers/recorded.toml``, ``docs/verdicts.md`` and the sentence of the README.
+Writes ``src/footfall_lab/papers/recorded.toml``, ``docs/research/verdicts.md`` and the sentence of the README.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def main(results: Path) -> None:
     text = written(parts, registration().digest)
     FILE.write_text(text, encoding="utf-8")
     said = sentence(read(text).counts())
-    (DOCS / "verdicts.md").write_text(page(found, said), encoding="utf-8")
+    (DOCS / "research" / "verdicts.md").write_text(page(found, said), encoding="utf-8")
     readme = README.read_text(encoding="utf-8")
     README.write_text(re.sub(r"Of \d+ published claims [^.]*\.", said, readme), encoding="utf-8")
 

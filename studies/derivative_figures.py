@@ -1,4 +1,4 @@
-"""Figures of docs/derivatives.md: ``python studies/derivative_figures.py docs/figures``."""
+"""Figures of docs/guides/derivatives.md: ``python studies/derivative_figures.py docs/figures``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 import footfall as ff
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "first-day.md").read_text()
+PAGE = (ROOT / "docs" / "research" / "first-hour.md").read_text()
 ROWS = dict(re.findall(r"^\| ([FS]\d+) \|[^|]*\| (.*) \|$", PAGE, re.MULTILINE))
 
 
@@ -22,12 +22,12 @@ def test_all_twenty_are_there():
 @pytest.mark.parametrize("name", ROWS)
 def test_what_holds_a_friction_exists(name):
     tests = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", ROWS[name])
-    pages = re.findall(r"\]\(([\w/-]+\.md)\)", ROWS[name])
+    pages = re.findall(r"\]\(([\w./-]+\.md)\)", ROWS[name])
     assert tests or pages
     for file, function in tests:
         assert f"def {function}(" in (ROOT / file).read_text(), function
     for page in pages:
-        assert (ROOT / "docs" / page).exists(), page
+        assert (ROOT / "docs" / "research" / page).exists(), page
 
 
 def test_a_gait_for_other_than_four_legs_is_refused_in_a_sentence():

@@ -16,7 +16,7 @@ from nptrace.solve import pivoted
 DOCS = Path(__file__).parents[2] / "docs"
 ROBOT = ff.load("xiling")
 STAND = ROBOT.poses["stand"].joints
-PAGE = (DOCS / "inside-a-controller.md").read_text()
+PAGE = (DOCS / "guides" / "traceable-controllers.md").read_text()
 
 
 def test_the_table_of_traceable_functions_is_current(monkeypatch):

@@ -1,6 +1,6 @@
 """``footfall drive`` against ``footfall serve``, two processes on loopback, in real time, for minutes.
 
-They ask for real-time priority, so that a busy machine does not matter; docs/hardware.md states figures.
+They ask for real-time priority, so that a busy machine does not matter; docs/guides/robot-interface.md states figures.
 """
 
 from __future__ import annotations

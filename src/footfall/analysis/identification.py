@@ -1,4 +1,4 @@
-"""What a robot weighs, from a recording.
+"""Inertial parameters identified from a recording.
 
 The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
 

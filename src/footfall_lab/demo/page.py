@@ -223,7 +223,7 @@ MuJoCo:</p>
 {figure["many"]}
 <h2>Where to go next</h2>
 <pre>{_NEXT}</pre>
-<p class="small">docs/tutorial.md is ten minutes from here to a controller of your own.
+<p class="small">docs/tutorials/ten-minutes.md is ten minutes from here to a controller of your own.
 Made by <code>footfall demo</code> in {took:.0f} s.</p>
 </main>
 </body>

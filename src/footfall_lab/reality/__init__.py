@@ -1,1 +1,1 @@
-"""Reality as referee: recordings of the real world by others, and published benchmarks, beside what we compute."""
+"""Recordings of the real world by others, and published benchmarks, beside what we compute."""

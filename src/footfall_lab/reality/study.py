@@ -12,7 +12,7 @@ from footfall_lab.papers.claims import Outcome, Table, shown
 from footfall_lab.reality import bench_study, cube_study, motors_study
 
 NAME = "reality"
-TITLE = "Reality as referee: real cubes, a real Go2, published benchmarks"
+TITLE = "Validation against real-world data: real cubes, a real Go2, published benchmarks"
 SUMMARY = (
     "570 tosses of a real cube (DAIRLab, University of Pennsylvania) and the encoders of a real Unitree Go2 (DLS Lab,"
     " IIT) judge contact laws and motors; SimBenchmark, contactbench and mpc_qpbenchmark judge steps and solvers."
@@ -80,12 +80,12 @@ def _markdown(table: Table) -> list[str]:
 
 
 def write_page(outcome: Outcome, folder: Path) -> Path:
-    """``reality.md``, its pictures and ``reality.json`` in a folder."""
+    """``real-data.md``, its pictures and ``reality.json`` in a folder."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for key, drawn in outcome.figures.items():
         drawn.savefig(folder / "figures" / f"reality-{key}.png")
     tables = {t.title: [list(t.header), *map(list, t.rows)] for t in outcome.tables}
     content = {"claims": [claim.to_json() for claim in outcome.claims], "tables": tables}
     (folder / "reality.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    (folder / "reality.md").write_text(page(outcome))
-    return folder / "reality.md"
+    (folder / "real-data.md").write_text(page(outcome))
+    return folder / "real-data.md"

@@ -116,7 +116,7 @@ def test_a_record_is_written_as_it_is_read() -> None:
 
 def test_readme_and_docs_say_what_the_record_says() -> None:
     said = sentence(recorded.record().counts())
-    page = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "research" / "verdicts.md").read_text(encoding="utf-8")
     assert said in re.sub(r"\s+", " ", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert said in page
     assert f"`{registration().digest}`" in page

@@ -17,7 +17,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_tables_of_the_page_are_those_that_were_measured():
-    lines = (DOCS / "reality.md").read_text().splitlines()
+    lines = (DOCS / "research" / "real-data.md").read_text().splitlines()
     tables = json.loads((DOCS / "measured" / "reality.json").read_text())["tables"]
     assert len(tables) > 6
     for title, rows in tables.items():
@@ -29,7 +29,7 @@ def test_tables_of_the_page_are_those_that_were_measured():
 
 
 def test_claims_of_the_page_are_those_that_were_measured():
-    lines = (DOCS / "reality.md").read_text().splitlines()
+    lines = (DOCS / "research" / "real-data.md").read_text().splitlines()
     claims = json.loads((DOCS / "measured" / "reality.json").read_text())["claims"]
     assert len(claims) > 6
     for claim in claims:
@@ -46,4 +46,4 @@ def test_quick_study_ends_with_claims_tables_and_figures():
     outcome = study.run(quick=True)
     assert set(outcome.figures) == set(study.CAPTIONS)
     assert {claim.claim for claim in outcome.claims} >= {"A run repeats to the bit: again, in a batch, among others"}
-    assert study.page(outcome).startswith("# Reality as referee")
+    assert study.page(outcome).startswith("# Validation against real-world data")
