@@ -52,7 +52,7 @@ def test_whatever_a_user_makes_shows_itself_in_a_line_or_two():
 
 def test_a_run_that_ended_early_says_so_where_it_is_shown():
     weak = ff.Simulation(ROBOT, ff.control.Hold("stand", 1.0, 0.1)).run(2.0)
-    assert repr(weak).endswith(f"15 columns; the robot fell at {weak.meta['stop_time']:.3f} s)")
+    assert repr(weak).endswith(f"{len(weak.columns)} columns; the robot fell at {weak.meta['stop_time']:.3f} s)")
     assert "the robot fell" in weak._repr_html_()
     assert "fell" not in repr(ff.Simulation(ROBOT).run(0.01))
 

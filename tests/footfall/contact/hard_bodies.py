@@ -63,7 +63,7 @@ def random_drops(robot: Robot, contact: Any, count: int, steps: int, dt: float, 
             after, _, done = step(world, before, command, np.zeros(6), dt)
             energy_after = energy(after)
             gain = np.maximum(gain, energy_after - energy_before)
-            return after, energy_after, gain, work + done[2], np.maximum(largest, done[2])
+            return after, energy_after, gain, work + done.work[2], np.maximum(largest, done.work[2])
 
         first = energy(state)
         return first, nptrace.repeat(steps, once, (state, first, -np.inf, 0.0, -np.inf))

@@ -54,12 +54,12 @@ def test_touchdown_is_the_impact_map():
     state = grounded(-1e-9)
     v = np.zeros(CHEETAH.nv)
     v[3:6] = 0.1, 0.05, -0.5
-    after, acted, work = step(world, State(state.q, v, state.memory), JointCommand().broadcast(12), np.zeros(6), 1e-7)
+    after, acted, done = step(world, State(state.q, v, state.memory), JointCommand().broadcast(12), np.zeros(6), 1e-7)
     expected, impulses = impact_map(CHEETAH, state.q, v, np.ones(4), frame="contact", R_WC=world.ground.axes)
     assert (after.memory["mode"] == 1).all()
     np.testing.assert_allclose(after.v, expected, atol=1e-6)
     np.testing.assert_allclose(1e-7 * acted.forces, impulses, atol=1e-6)
-    assert work[2] < 0
+    assert done.work[2] < 0
 
 
 def test_foot_that_the_robot_lifts_is_released_and_not_pulled():
