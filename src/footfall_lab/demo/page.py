@@ -11,7 +11,7 @@ import numpy as np
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
 from footfall_lab.demo import figures
-from footfall_lab.demo.runs import DURATION, MANY, ROBOTS, SPEED, Many, Run
+from footfall_lab.demo.runs import DURATION, MANY, ROBOTS, SPEED, DemoRun, Many
 from footfall_lab.demo.scene import Pair, scene
 from footfall_lab.papers.claims import Claim, judge
 from footfall_lab.papers.depaula2024.runs import core_seconds, short_contacts
@@ -39,7 +39,7 @@ class Demo:
     reports: tuple[Report, ...]
 
     @staticmethod
-    def of(runs: dict[Run, Recording | Many | Report]) -> Demo:
+    def of(runs: dict[DemoRun, Recording | Many | Report]) -> Demo:
         """Return the findings of all runs."""
         found: dict[str, list] = {}  # type: ignore[type-arg]
         for run in sorted(runs, key=lambda run: list(ROBOTS).index(run.subject) if run.subject else 0):

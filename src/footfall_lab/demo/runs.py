@@ -1,6 +1,6 @@
 """The runs of the demo: two robots under whole-body control, a paper's trot, a thousand robots, checks of the dynamics.
 
-Each run is a ``Run`` of plain values, so that processes can share them: what compiles longest begins first.
+Each run is a ``DemoRun`` of plain values, so that processes can share them: what compiles longest begins first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SAMPLES = 25  # random states of every check
 
 
 @dataclass(frozen=True)
-class Run:
+class DemoRun:
     """One piece of work: ``kind`` is a key of ``KINDS``, ``subject`` a name of ``ROBOTS`` or nothing."""
 
     kind: str
@@ -137,19 +137,19 @@ KINDS: dict[str, tuple[str, Callable[[str], Recording | Many | Report]]] = {
     "check": ("dynamics of {} against Pinocchio and MuJoCo", check),
 }
 RUNS = (
-    *(Run(kind, subject) for kind in ("walk", "walk_in_mujoco") for subject in ROBOTS),
-    Run("trot_in_mujoco"),
-    Run("many"),
-    Run("trot"),
-    *(Run("check", subject) for subject in ROBOTS),
+    *(DemoRun(kind, subject) for kind in ("walk", "walk_in_mujoco") for subject in ROBOTS),
+    DemoRun("trot_in_mujoco"),
+    DemoRun("many"),
+    DemoRun("trot"),
+    *(DemoRun("check", subject) for subject in ROBOTS),
 )
 
 
-def perform_run(run: Run) -> Recording | Many | Report:
+def perform_run(run: DemoRun) -> Recording | Many | Report:
     """Do one run."""
     return KINDS[run.kind][1](run.subject)
 
 
-def perform_runs(progress: Progress | None = None, workers: int = 1) -> dict[Run, Recording | Many | Report]:
+def perform_runs(progress: Progress | None = None, workers: int = 1) -> dict[DemoRun, Recording | Many | Report]:
     """Do all runs, in as many processes as ``workers`` says; ``progress`` gets (what, done, of)."""
     return run_all(perform_run, RUNS, lambda run: run.words, progress, workers)
