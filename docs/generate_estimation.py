@@ -1,4 +1,4 @@
-"""Make the figures and tables of docs/explanation/state-estimation.md: ``python docs/generate_estimation.py [CASE ...]``.
+"""Make figures and tables of docs/explanation/state-estimation.md: ``python docs/generate_estimation.py [CASE ...]``.
 
 Without names all cases run (a quarter of an hour); results are added to docs/measured/estimation.json.
 """
