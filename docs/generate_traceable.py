@@ -1,4 +1,4 @@
-"""Which library functions a traced controller may call: each is tried, and the table of guides/traceable-controllers.md written.
+"""Which library functions a traced controller may call: the table of guides/traceable-controllers.md.
 
 python docs/generate_traceable.py
 """
