@@ -42,7 +42,11 @@ def page(package: str) -> str:
     parts += [_table(names, module, "")]
     for name in names:
         parts += _entry(name, getattr(module, name), "##")
-    return "\n\n".join(part for part in parts if part).rstrip() + "\n"
+    return _stripped("\n\n".join(part for part in parts if part))
+
+
+def _stripped(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().split("\n")) + "\n"
 
 
 def front() -> str:
@@ -50,7 +54,7 @@ def front() -> str:
     parts = ["# ff", "What `import footfall as ff` gives, without the packages.", MADE]
     for name in sorted(set(ff.__all__) - set(PACKAGES)):
         parts += _entry(name, getattr(ff, name), "##")
-    return "\n\n".join(parts).rstrip() + "\n"
+    return _stripped("\n\n".join(parts))
 
 
 def index() -> str:
@@ -76,7 +80,7 @@ def index() -> str:
         parts += [f"**{_title(package)}**: {links}"]
     tree = "\n".join(("front", *PACKAGES, *BESIDE))
     parts += [f"```{{toctree}}\n:maxdepth: 1\n:hidden:\n\n{tree}\n```"]
-    return "\n\n".join(parts) + "\n"
+    return _stripped("\n\n".join(parts))
 
 
 def pages() -> dict[str, str]:
