@@ -1,4 +1,4 @@
-"""The walking matrix of docs/explanation/locomotion.md: robots, commands, grounds, contacts; a few in every run."""
+"""The walking matrix: every robot, command, ground and contact; a few of them in every run."""
 
 import pytest
 from walking import COMMANDS, GROUNDS, ROBOTS, Case, cases, table, walk
