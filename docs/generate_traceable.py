@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""Try which library functions a traced controller may call; write the table of guides/traceable-controllers.md.
-=======
 """Which library functions a traced controller may call: the table of guides/traceable-controllers.md.
->>>>>>> main
 
 python docs/generate_traceable.py
 """

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-"""A robot walks on the estimate of its state within the bounds of docs/explanation/state-estimation.md."""
-=======
 """A robot walks on the estimate of its own state within the bounds of docs/explanation/state-estimation.md."""
->>>>>>> main
 
 from __future__ import annotations
 
