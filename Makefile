@@ -62,7 +62,7 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz/campaign.py --seconds 1200 --least 20000 --json out/fuzz.json
 
 docs: $(READY)
-	$(BIN)/sphinx-build -q -W -b html docs out/docs
+	$(BIN)/sphinx-build -q -n -W -b html docs out/docs
 
 # wheel and sdist, tried from another folder on every Python from 3.11 to 3.13 that is here
 dist:

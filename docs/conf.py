@@ -10,8 +10,10 @@ sys.path.append(str(Path(__file__).parents[1] / "studies"))
 
 project = "footfall"
 author = "the footfall contributors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+nitpicky = True
 html_theme = "furo"
 html_title = "footfall"
 html_show_copyright = False
@@ -19,27 +21,7 @@ html_static_path = ["_static"]
 html_css_files = ["footfall.css"]
 html_math_renderer = "paths"
 exclude_patterns = ["_build"]
-autodoc_typehints = "none"
-autodoc_member_order = "bysource"
-suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "ref.python"]
-
-
-def plain_text(app, what, name, obj, options, lines):
-    """Docstrings are plain text: |x| is a magnitude, an indented block is code, a colon names no type."""
-    shown, before = [], ""
-    for line in lines:
-        if line.startswith("    ") and before and not before.startswith((" ", "-", "*", ".")) and not shown[-1]:
-            shown += ["::", ""]
-        shown.append(line.replace("|", "\\|"))
-        before = line or before
-    lines[:] = shown
-
-
-def colon_names_no_type(app, what, name, obj, options, lines):
-    """Napoleon takes 'Length of q: one more than nv' of a property for a type and a description."""
-    if what in ("property", "attribute") and lines and ":type:" in "\n".join(lines):
-        own = (getattr(obj, "__doc__", None) or "").strip().splitlines()
-        lines[:] = [line.strip() for line in own] or lines
+suppress_warnings = ["misc.highlighting_failure"]  # blocks of code that show a shape, not a program
 
 
 def formula(latex):
@@ -87,7 +69,5 @@ def replay_of_the_learned_trot(app, error):
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", colon_names_no_type, priority=600)
-    app.connect("autodoc-process-docstring", plain_text, priority=700)
     app.connect("build-finished", replay_of_the_learned_trot)
     app.add_html_math_renderer("paths", (inline, None), (displayed, None))

@@ -1,6 +1,4 @@
-"""Make the figures and the measured tables of docs/explanation/state-estimation.md.
-
-    python docs/generate_estimation.py [CASE ...]
+"""Figures and measured tables of state estimation: ``python docs/generate_estimation.py [CASE ...]``.
 
 Without names all cases run (a quarter of an hour); results are added to docs/measured/estimation.json.
 """

@@ -1,4 +1,4 @@
-"""Try which library functions a traced controller may call; write the table of guides/traceable-controllers.md.
+"""Which library functions a traced controller may call: the table of guides/traceable-controllers.md.
 
 python docs/generate_traceable.py
 """

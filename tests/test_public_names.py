@@ -9,8 +9,6 @@ import pytest
 import nptrace
 
 SRC = Path(nptrace.__file__).parents[1]
-# folders of nptrace whose names another folder still uses for a class of its own
-IN_WORK = {"codegen", "ir", "solve"}
 
 
 @pytest.mark.parametrize("package", ["nptrace", "footfall", "footfall_go2", "footfall_lab"])
@@ -20,9 +18,5 @@ def test_no_public_class_name_is_defined_twice(package):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].add(path.relative_to(SRC / package).as_posix())
-    twice = {
-        name: sorted(files)
-        for name, files in places.items()
-        if len(files) > 1 and not (package == "nptrace" and {file.partition("/")[0] for file in files} <= IN_WORK)
-    }
+    twice = {name: sorted(files) for name, files in places.items() if len(files) > 1}
     assert twice == {}

@@ -25,7 +25,7 @@ def test_one_version_is_said_everywhere():
     assert project["dynamic"] == ["version"]
     assert footfall.__version__ == cited["version"]
     assert cited["license"] == project["license"]
-    assert f"## {footfall.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"## [{footfall.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

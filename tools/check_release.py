@@ -75,14 +75,15 @@ def python_of(folder: Path) -> str:
 
 
 def build(out: Path) -> tuple[Path, Path]:
-    """Return (wheel, sdist); the wheel is built from the contents of the sdist, as a packager would."""
+    """Return (wheel, sdist), the wheel built from the sdist, both with a description that `twine check` accepts."""
     shutil.rmtree(out, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = python_of(Path(folder))
-        run(python, "-m", "pip", "install", "--quiet", "build")
+        run(python, "-m", "pip", "install", "--quiet", "build", "twine")
         run(python, "-m", "build", "--outdir", str(out), str(ROOT))
-    (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
+        (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
+        run(python, "-m", "twine", "check", "--strict", str(wheel), str(sdist))
     return wheel, sdist
 
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,9 @@ __all__ = [
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
 Scalar: TypeAlias = Any  # a number or a symbol, or arrays of them that are treated alike
 Own: TypeAlias = Any  # the tracer's own: nothing of it is known here
+T = TypeVar("T")  # a pytree that comes back as it went in
+Rows = TypeVar("Rows")  # a pytree of arrays of one length
+Outs = TypeVar("Outs")
 
 
 class Running(Protocol):
@@ -56,22 +59,22 @@ class Running(Protocol):
     def repeat(
         self,
         count: int,
-        body: Callable[[Scalar, PyTree], PyTree],
-        carry: PyTree,
-        until: Callable[[PyTree], Scalar] | None,
+        body: Callable[[Scalar, T], T],
+        carry: T,
+        until: Callable[[T], Scalar] | None,
         check_first: bool,
         body_holds: bool,
-    ) -> PyTree: ...
+    ) -> T: ...
 
     def scan(
-        self, body: Callable[[PyTree, PyTree], PyTree], carry: PyTree, rows: PyTree, reverse: bool
-    ) -> tuple[PyTree, PyTree]: ...
+        self, body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, reverse: bool
+    ) -> tuple[T, Outs]: ...
 
-    def stop_gradient(self, x: PyTree) -> PyTree: ...
+    def stop_gradient(self, x: T) -> T: ...
 
-    def gradient_bottleneck(self, x: PyTree) -> PyTree: ...
+    def gradient_bottleneck(self, x: T) -> T: ...
 
-    def custom_fixed_point(self, found: PyTree, closer: Callable[[PyTree], PyTree], always: bool) -> PyTree: ...
+    def custom_fixed_point(self, found: T, closer: Callable[[T], T], always: bool) -> T: ...
 
     def mark_derivative_invalid(self, condition: Scalar) -> None: ...
 
@@ -130,12 +133,12 @@ def untraced() -> Iterator[None]:
 
 def repeat(
     count: int,
-    body: Callable[[PyTree, PyTree], PyTree],
-    carry: PyTree,
-    until: Callable[[PyTree], PyTree] | None = None,
+    body: Callable[[Scalar, T], T],
+    carry: T,
+    until: Callable[[T], Scalar] | None = None,
     check_first: bool = False,
     body_holds: bool = False,
-) -> PyTree:
+) -> T:
     """carry = body(i, carry) for i in 0.0, 1.0, ..., count - 1, kept as a loop when traced.
 
     With ``until`` the loop may end early, once ``until(carry)`` holds. Elements of a batch that share a processor's
@@ -172,9 +175,7 @@ def repeat(
     return carry
 
 
-def scan(
-    body: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]], carry: PyTree, rows: PyTree, reverse: bool = False
-) -> tuple[PyTree, PyTree]:
+def scan(body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, reverse: bool = False) -> tuple[T, Outs]:
     """(carry, outs): carry, outs[i] = body(carry, rows[i]) for i in 0, 1, ..., kept as a loop when traced.
 
     ``rows`` is any pytree of arrays of one length; the body sees the pytree of their i-th rows, and what it returns
@@ -222,13 +223,13 @@ def _each(function: Callable[..., PyTree], *pytrees: PyTree) -> PyTree:
     return first if first is None else function(*map(np.asarray, pytrees))
 
 
-def stop_gradient(x: PyTree) -> PyTree:
+def stop_gradient(x: T) -> T:
     """x, whose derivative is taken to be zero."""
     active = tracer.get()
     return x if active is None else active.stop_gradient(x)
 
 
-def custom_fixed_point(found: PyTree, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
+def custom_fixed_point(found: T, closer: Callable[[T], T], always: bool = True) -> T:
     """``found``, what a solver found, with the derivative of the solution, not that of the solver's iterations.
 
     ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own slope by x is zero, so that with x
@@ -262,7 +263,7 @@ def solution(
     return custom_fixed_point(solve(*factors, b), lambda x: x + solve(*stop_gradient(factors), residual(x)))
 
 
-def gradient_bottleneck(x: PyTree) -> PyTree:
+def gradient_bottleneck(x: T) -> T:
     """x: few numbers through which much of what follows depends on much of what came before.
 
     A Jacobian that is written out is multiplied there: what follows is differentiated by these numbers alone.

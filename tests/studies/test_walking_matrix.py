@@ -1,7 +1,4 @@
-"""The walking matrix of docs/explanation/locomotion.md: every robot, command, ground and contact.
-
-A few of them are in every run.
-"""
+"""The walking matrix: every robot, command, ground and contact; a few of them in every run."""
 
 import pytest
 from walking import COMMANDS, GROUNDS, ROBOTS, Case, cases, table, walk

@@ -217,12 +217,12 @@ def _rim_point(
     def refined(angle: Scalar) -> tuple[Scalar, Scalar]:
         low, high = angle - width, angle + width
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        found = repeat(_GOLDEN_STEPS, narrower, (low, high, a, ground.distance(at(a)), b, ground.distance(at(b))))
-        return 0.5 * (found[0] + found[1]), np.minimum(found[3], found[5])
+        ends = repeat(_GOLDEN_STEPS, narrower, (low, high, a, ground.distance(at(a)), b, ground.distance(at(b))))
+        return 0.5 * (ends[0] + ends[1]), np.minimum(ends[3], ends[5])
 
     _, _, _, first, _, second = repeat(count + 1, least, (np.inf, np.inf, np.inf, 0.0, np.inf, 0.0))
     (one, d_one), (other, d_other) = refined(first), refined(second)
-    found = stop_gradient(np.where(d_other < d_one, other, one))
+    found: Scalar = stop_gradient(np.where(d_other < d_one, other, one))
     bend = stop_gradient((steepness(found + _APART) - steepness(found - _APART)) / (2.0 * _APART))
     angle = custom_fixed_point(found, lambda x: x - steepness(x) / np.maximum(bend, _APART))
     p, t = at(angle), tangent(angle)

@@ -121,8 +121,8 @@ def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tup
         weight = np.where(ends, 0.0, np.where((k < 0.5) | (k > 2.5), 1.0 / 6.0, 1.0 / 3.0))
         return rate_q, rate_r, sum_q + weight * rate_q, sum_r + weight * rate_r, forces
 
-    none = (0.0 * q, 0.0 * r, 0.0 * q, 0.0 * r, np.zeros((robot.nf, 3)))
-    _, _, sum_q, sum_r, forces = nptrace.repeat(5, stage, none)
+    start: tuple[ndarray, ...] = (0.0 * q, 0.0 * r, 0.0 * q, 0.0 * r, np.zeros((robot.nf, 3)))
+    _, _, sum_q, sum_r, forces = nptrace.repeat(5, stage, start)
     q, r = _unit(robot, q + h * sum_q), r + h * sum_r
     v, radii = system.basis(q) @ r, np.array([foot.radius for foot in robot.feet])
     return q, r, v, forces, foot_positions(robot, q)[:, 2] - radii, foot_velocities(robot, q, v)[:, 5]

@@ -125,7 +125,7 @@ def program_rows(names: Sequence[str] = tuple(PROGRAMS)) -> list[ProgramRow]:
 def _by_ours(c: dict[str, ndarray]) -> ndarray | None:
     """By interior points, as plain NumPy. P is singular: ``RIDGE`` on its diagonal makes it definite."""
     P, low = c["P"] + RIDGE * np.eye(len(c["q"])), np.full(len(c["h"]), -2.0 * quadratic.INFINITE)
-    found = quadratic.solve(quadratic.Program.of(P, c["q"], c["G"], low, c["h"], c["A"], c["b"]), dense=True)
+    found = quadratic.solve(quadratic.QP.of(P, c["q"], c["G"], low, c["h"], c["A"], c["b"]), dense=True)
     return np.asarray(found.x) if found.converged > 0.5 else None
 
 

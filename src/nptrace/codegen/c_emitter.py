@@ -33,7 +33,7 @@ def identifier(text: str, taken: Sequence[str] = ()) -> str:
     return name
 
 
-class Emitter:
+class CEmitter:
     """Lines of C and fresh names; the interface that ``emit`` and ``vector_math`` are written against.
 
     Bit patterns are unsigned, so that they wrap; the names real, bits_t, FMA, INF and the few functions of ``PRELUDE``
@@ -80,7 +80,7 @@ class Emitter:
 
     def _definition(self, rule: Callable, results: int, arguments: int, name: str, fused: bool) -> str:
         """The text of an elementary function."""
-        inner = Emitter([np.float64, np.float32][self.bits == 32], fused, self.prefix, self.functions)
+        inner = CEmitter([np.float64, np.float32][self.bits == 32], fused, self.prefix, self.functions)
         names = [f"x{k}" for k in range(arguments)]
         out = rule(inner, *names)
         head = ", ".join(f"real {n}" for n in names)
@@ -233,7 +233,7 @@ class Emitter:
         return fresh
 
     def _philox(self, name: str) -> str:
-        inner = Emitter([np.float64, np.float32][self.bits == 32], self.fused, self.prefix, self.functions)
+        inner = CEmitter([np.float64, np.float32][self.bits == 32], self.fused, self.prefix, self.functions)
         out = philox(inner, ["c0", "c1", "c2", "c3"], ["k0", "k1"])
         head = ", ".join([f"unsigned int {x}" for x in ("c0", "c1", "c2", "c3", "k0", "k1")])
         head += "".join(f", unsigned int *y{k}" for k in range(4))
@@ -264,12 +264,12 @@ class Emitter:
 class Body(Walk):
     """Statements of a program as lines of C; a loop is a for with mutable carried values."""
 
-    e: Emitter
+    e: CEmitter
     # Whether a loop that may end early forgets in every iteration what it computed from values that do not change: such
     # loops mostly run once, and what a compiler would keep for a second iteration fills the registers of a GPU.
     forgets = False
 
-    def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
+    def __init__(self, program: Program, layout: Layout, emitter: CEmitter) -> None:
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
         self.loops = 0
@@ -336,7 +336,7 @@ class Body(Walk):
             names[start] = names[p]
 
 
-def tables(program: Program, emitter: Emitter, qualifier: str) -> str:
+def tables(program: Program, emitter: CEmitter, qualifier: str) -> str:
     """The constant tables, as arrays."""
     out = []
     for k, table in enumerate(program.tables):

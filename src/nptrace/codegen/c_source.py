@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace.codegen import interpret
-from nptrace.codegen.c_emitter import Body, Emitter, bit_functions, identifier, tables, types
+from nptrace.codegen.c_emitter import Body, CEmitter, bit_functions, identifier, tables, types
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
 from nptrace.frontend import tree
@@ -122,7 +122,7 @@ def header(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dty
 def source(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dtype) -> str:
     """The function and what it needs."""
     double = dtype.itemsize == 8
-    e = Emitter(dtype, fused=None, prefix=f"{name}_")
+    e = CEmitter(dtype, fused=None, prefix=f"{name}_")
     body = Body(program, Layout(tuple((n, tree.size(s)) for n, s in ins)), e)
     body.run(program.body)
     results = iter(program.outputs)
@@ -154,7 +154,7 @@ def test(
     tolerance: float,
 ) -> str:
     """A main that runs the samples and prints the worst error."""
-    kind, e = _kind(dtype), Emitter(dtype, fused=False)
+    kind, e = _kind(dtype), CEmitter(dtype, fused=False)
     work = tape_size(program.body)
     calls = [*_places("in[s]", ins), *_places("got", outs), *(["work"] if work else [])]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace.codegen import cuda_lanes, vector_math
-from nptrace.codegen.c_emitter import Body, Emitter, bit_functions, tables, types
+from nptrace.codegen.c_emitter import Body, CEmitter, bit_functions, tables, types
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
 from nptrace.ir.program import Program
@@ -45,7 +45,7 @@ _POWER = """INLINE real {name}(real x0, real x1)
 """
 
 
-class _Emitter(Emitter):
+class _Emitter(CEmitter):
     """C, except that what differs between elements and stays in global memory has a stride."""
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
@@ -94,7 +94,7 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
     return "\n".join(p for p in parts if p)
 
 
-def _body(program: Program, layout: Layout, name: str, e: Emitter) -> str:
+def _body(program: Program, layout: Layout, name: str, e: CEmitter) -> str:
     """The device function of one step."""
     body = _Body(program, layout, e)
     body.run(program.body)

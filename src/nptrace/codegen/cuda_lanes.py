@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from nptrace.codegen.c_emitter import Body, Emitter
+from nptrace.codegen.c_emitter import Body, CEmitter
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
 from nptrace.ir.graph import BOOLEAN_OPS
@@ -97,7 +97,7 @@ class LaneBody(Body):
 
     forgets = True
 
-    def __init__(self, program: Program, layout: Layout, emitter: Emitter, split: Split) -> None:
+    def __init__(self, program: Program, layout: Layout, emitter: CEmitter, split: Split) -> None:
         super().__init__(program, layout, emitter)
         self.split, self.truths = split, set[int]()
         self.mirrored: dict[tuple[str, float], str] = {}
@@ -176,7 +176,7 @@ def at_lane(offsets: Sequence[int]) -> str:
     return _chosen([str(k) for k in offsets])
 
 
-def body(program: Program, layout: Layout, name: str, e: Emitter, split: Split) -> tuple[str, int]:
+def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split) -> tuple[str, int]:
     """The device function of one step, and how much memory the loops of a thread need."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(

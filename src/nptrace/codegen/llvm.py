@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from numpy.typing import DTypeLike
 
 from nptrace.codegen.emit import Layout, Walk, tape_size
-from nptrace.codegen.llvm_emitter import Emitter, WideEmitter
+from nptrace.codegen.llvm_emitter import LLVMEmitter, WideEmitter
 from nptrace.ir.graph import BOOLEAN_OPS
 from nptrace.ir.program import Loop, Operation, Program
 
@@ -35,7 +35,7 @@ def module(
 
     fused: the processor has a fused multiply-add. arch: whose register flushes denormals (x86_64, aarch64; else none).
     """
-    e = Emitter(dtype, lanes, fused, extremes=arch == "aarch64")
+    e = LLVMEmitter(dtype, lanes, fused, extremes=arch == "aarch64")
     kernel = _Kernel(program, layout, e).text()
     out = len(program.outputs)
     drivers = _evaluate(e, layout, out, arch)
@@ -56,7 +56,7 @@ def _scratch(layout: Layout, out: int) -> int:
     return max(layout.size("state"), out)
 
 
-def _tables(program: Program, e: Emitter) -> Iterator[str]:
+def _tables(program: Program, e: LLVMEmitter) -> Iterator[str]:
     for k, table in enumerate(program.tables):
         values = ", ".join(f"{e.scalar} {e.literal(x)}" for x in table.ravel())
         yield f"@table{k} = internal constant [{table.size} x {e.scalar}] [{values}], align 64"
@@ -65,9 +65,9 @@ def _tables(program: Program, e: Emitter) -> Iterator[str]:
 class _Kernel(Walk):
     """The body of one block; a loop becomes blocks with phis."""
 
-    e: Emitter
+    e: LLVMEmitter
 
-    def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
+    def __init__(self, program: Program, layout: Layout, emitter: LLVMEmitter) -> None:
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
         self.row_of: dict[int, tuple[str, int]] = {}  # of counters: the iteration as a whole number, the count
@@ -269,7 +269,7 @@ _FLUSH = {
 }
 
 
-def _evaluate(e: Emitter, layout: Layout, out: int, arch: str) -> str:
+def _evaluate(e: LLVMEmitter, layout: Layout, out: int, arch: str) -> str:
     v, (setup, restore, _) = e.type, _FLUSH.get(arch, _NO_FLUSH)
     return f"""
 define void @{EVALUATE}({AREAS}, ptr noalias %out, ptr noalias %work, i64 %blocks) {e.attributes} {{
@@ -296,7 +296,7 @@ end:
 """
 
 
-def _advance(e: Emitter, layout: Layout, arch: str) -> str:
+def _advance(e: LLVMEmitter, layout: Layout, arch: str) -> str:
     v, a, (setup, restore, _) = e.type, e.align, _FLUSH.get(arch, _NO_FLUSH)
     state = layout.size("state")
     copy = "call void @llvm.memcpy.p0.p0.i64"
@@ -335,7 +335,7 @@ end:
 """
 
 
-def _roll(e: Emitter, layout: Layout, out: int, arch: str) -> str:
+def _roll(e: LLVMEmitter, layout: Layout, out: int, arch: str) -> str:
     v, a, (setup, restore, _) = e.type, e.align, _FLUSH.get(arch, _NO_FLUSH)
     state, scratch = layout.size("state"), _scratch(layout, out)
     copy = f"call void @llvm.memcpy.p0.p0.i64(ptr align {a}"

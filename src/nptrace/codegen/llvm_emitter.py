@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from nptrace.ir.philox import philox
 
 
-class Emitter:
+class LLVMEmitter:
     """Lines of IR and fresh names; the interface that ``emit`` and ``vector_math`` are written against."""
 
     def __init__(self, dtype: DTypeLike, lanes: int, fused: bool = True, extremes: bool = False) -> None:
@@ -228,7 +228,7 @@ class Emitter:
         return [self.new(f"extractvalue {four} {found}, {k}") for k in range(4)]
 
     def _philox(self, name: str, four: str) -> str:
-        inner = Emitter(np.float64 if self.bits == 64 else np.float32, self.lanes)
+        inner = LLVMEmitter(np.float64 if self.bits == 64 else np.float32, self.lanes)
         words = [f"%{x}" for x in ("c0", "c1", "c2", "c3", "k0", "k1")]
         found, whole = philox(inner, words[:4], words[4:]), "poison"
         for k, word in enumerate(found):
@@ -304,10 +304,10 @@ class Emitter:
         self.label, self.scope = label, scope
 
 
-class WideEmitter(Emitter):
+class WideEmitter(LLVMEmitter):
     """Instructions whose lanes are the groups of one program, written between those of a scalar emitter."""
 
-    def __init__(self, dtype: DTypeLike, lanes: int, narrow: Emitter) -> None:
+    def __init__(self, dtype: DTypeLike, lanes: int, narrow: LLVMEmitter) -> None:
         super().__init__(dtype, lanes, narrow.fused, narrow.extremes)
         self.lines, self.intrinsics, self.letter, self.narrow = narrow.lines, narrow.intrinsics, "w", narrow
 

@@ -133,7 +133,7 @@ class Tracer:
         body_holds: bool = False,
     ) -> PyTree:
         if isinstance(count, Scalar) or int(count) != count or count < 0:
-            given = "a traced value" if type(count) is Scalar else repr(count)
+            given = "a traced value" if isinstance(count, Scalar) else repr(count)
             raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {given}")
         if until is None:
             loop = _Loop(self, "repeat", int(count), carry)

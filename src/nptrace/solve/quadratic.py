@@ -33,8 +33,8 @@ _LOST = 1e12  # an error beyond which no solution is found any more
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
-    """min ½ xᵀHx + fᵀx, E x = e, low <= A x <= high."""
+class QP:
+    """A quadratic program: min ½ xᵀHx + fᵀx, E x = e, low <= A x <= high."""
 
     H: PyTree  # Float[ndarray, "n n"], or its Rows
     f: Float[ndarray, "n"]
@@ -53,13 +53,13 @@ class Program:
         high: PyTree = None,
         E: PyTree = None,
         e: PyTree = None,
-    ) -> Program:
+    ) -> QP:
         """With what is left out filled in."""
         n = len(f)
         A = np.zeros((0, n)) if A is None else A
         none = np.full(len(A), 2.0 * INFINITE)
         E = np.zeros((0, n)) if E is None else E
-        return Program(
+        return QP(
             H=H,
             f=f,
             A=A,
@@ -71,19 +71,19 @@ class Program:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class QPIterate:
     """Unknowns, multipliers of the equalities, and slacks and multipliers of lower and upper bounds."""
 
     x: Float[ndarray, "n"]
     y: Float[ndarray, "p"]
-    over: Float[ndarray, "m"]  # A x - low
-    under: Float[ndarray, "m"]  # high - A x
-    lift: Float[ndarray, "m"]  # multipliers of the lower bounds
-    press: Float[ndarray, "m"]  # and of the upper ones
+    slack_lower: Float[ndarray, "m"]  # A x - low
+    slack_upper: Float[ndarray, "m"]  # high - A x
+    mult_lower: Float[ndarray, "m"]  # multipliers of the lower bounds
+    mult_upper: Float[ndarray, "m"]  # and of the upper ones
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solution:
+class QPSolution:
     """How it went, as numbers: truths are 0 or 1."""
 
     x: Float[ndarray, "n"]
@@ -93,50 +93,50 @@ class Solution:
     primal: Scalar  # largest violation of a constraint
     dual: Scalar  # largest slope that is left
     gap: Scalar  # mean product of slack and multiplier
-    point: Point
+    point: QPIterate
 
     def or_else(self, fallback: PyTree) -> PyTree:
         """The solution where there is one, else what is given."""
         return np.where(self.converged > 0.5, self.x, fallback)
 
 
-def start_at(program: Program, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> Point:
+def start_at(program: QP, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> QPIterate:
     """A point to start from near x: slacks of what x leaves, at least ``least``; both of the size of the numbers."""
     has_low, has_high = _bounded(program)
     reach, ones = program.A @ x, np.ones(len(program.A))
-    return Point(
+    return QPIterate(
         x=x,
         y=np.zeros(len(program.e)),
-        over=np.where(has_low, np.maximum(reach - program.low, least), ones),
-        under=np.where(has_high, np.maximum(program.high - reach, least), ones),
-        lift=np.where(has_low, multiplier * ones, 0.0),
-        press=np.where(has_high, multiplier * ones, 0.0),
+        slack_lower=np.where(has_low, np.maximum(reach - program.low, least), ones),
+        slack_upper=np.where(has_high, np.maximum(program.high - reach, least), ones),
+        mult_lower=np.where(has_low, multiplier * ones, 0.0),
+        mult_upper=np.where(has_high, multiplier * ones, 0.0),
     )
 
 
-def start_again(program: Program, point: Point, least: float = 1e-3) -> Point:
+def start_again(program: QP, point: QPIterate, least: float = 1e-3) -> QPIterate:
     """A solution of a program like this one, moved off its bounds to start from."""
     has_low, has_high = _bounded(program)
     reach = program.A @ point.x
-    return Point(
+    return QPIterate(
         x=point.x,
         y=point.y,
-        over=np.where(has_low, np.maximum(reach - program.low, least), 1.0),
-        under=np.where(has_high, np.maximum(program.high - reach, least), 1.0),
-        lift=np.where(has_low, np.maximum(point.lift, least), 0.0),
-        press=np.where(has_high, np.maximum(point.press, least), 0.0),
+        slack_lower=np.where(has_low, np.maximum(reach - program.low, least), 1.0),
+        slack_upper=np.where(has_high, np.maximum(program.high - reach, least), 1.0),
+        mult_lower=np.where(has_low, np.maximum(point.mult_lower, least), 0.0),
+        mult_upper=np.where(has_high, np.maximum(point.mult_upper, least), 0.0),
     )
 
 
 def solve(
-    program: Program,
-    start: Point | None = None,
+    program: QP,
+    start: QPIterate | None = None,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     dense: bool = False,
     least: float = 1.0,
     multiplier: float = 0.1,
-) -> Solution:
+) -> QPSolution:
     """The minimiser, by at most so many steps; those of elements that share lanes end when all are done.
 
     start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
@@ -148,20 +148,27 @@ def solve(
         return _solve(_by_rows(program) if dense else program, start, iterations, tolerance, least, multiplier)
 
 
-def _by_rows(program: Program) -> Program:
+def _by_rows(program: QP) -> QP:
     return replace(program, H=Rows(program.H), A=Rows(program.A), E=Rows(program.E))
 
 
 def _solve(
-    program: Program, start: Point | None, iterations: int, tolerance: float, least: float, multiplier: float
-) -> Solution:
+    program: QP, start: QPIterate | None, iterations: int, tolerance: float, least: float, multiplier: float
+) -> QPSolution:
     n, m, p = len(program.f), len(program.A), len(program.e)
-    free = Point(x=np.zeros(n), y=np.zeros(p), over=np.ones(m), under=np.ones(m), lift=np.zeros(m), press=np.zeros(m))
+    free = QPIterate(
+        x=np.zeros(n),
+        y=np.zeros(p),
+        slack_lower=np.ones(m),
+        slack_upper=np.ones(m),
+        mult_lower=np.zeros(m),
+        mult_upper=np.zeros(m),
+    )
     goal = reachable(tolerance, program.f[0])
     has_low, has_high = _bounded(program)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
-    def better(_: Scalar, carry: tuple[Point, PyTree, PyTree]) -> tuple[Point, PyTree, PyTree]:
+    def better(_: Scalar, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
         before, last, count = carry
         newton = _Newton(program, before)
         straight = newton.step(0.0, None)
@@ -176,18 +183,18 @@ def _solve(
         done = ended | ~(error < _LOST)
         return _chosen(done, before, after), np.where(ended, last, error), np.where(done, count, count + 1.0)
 
-    def good(carry: tuple[Point, PyTree, PyTree]) -> Scalar:
+    def good(carry: tuple[QPIterate, PyTree, PyTree]) -> Scalar:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
     point, error, count = numeric.repeat(iterations, better, carry, until=good)
     point = numeric.custom_fixed_point(point, lambda held: _closer(program, held))
     primal, dual, gap = residuals(program, point, bounds)
-    size = 1.0 + _largest(np.abs(program.f)) + _largest(np.concatenate([point.lift, point.press]))
+    size = 1.0 + _largest(np.abs(program.f)) + _largest(np.concatenate([point.mult_lower, point.mult_upper]))
     right = (primal < 10.0 * goal * size) & (dual < 10.0 * goal * size) & (gap < 10.0 * goal * _heaviness(point))
     converged = np.where((error < goal) & right, 1.0, 0.0)
     contradicts = _contradiction(program, point) * (1.0 - converged)
-    return Solution(
+    return QPSolution(
         x=point.x,
         converged=converged,
         infeasible=contradicts,
@@ -199,25 +206,25 @@ def _solve(
     )
 
 
-def residuals(program: Program, point: Point, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+def residuals(program: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
     """(largest violation, largest slope left, mean of slack times multiplier)."""
     has_low, has_high = _bounded(program)
     reach = program.A @ point.x
-    over = np.where(has_low, np.abs(reach - point.over - program.low), 0.0)
-    under = np.where(has_high, np.abs(reach + point.under - program.high), 0.0)
+    over = np.where(has_low, np.abs(reach - point.slack_lower - program.low), 0.0)
+    under = np.where(has_high, np.abs(reach + point.slack_upper - program.high), 0.0)
     primal = _largest(np.concatenate([over, under, np.abs(program.E @ point.x - program.e)]))
-    gap = (np.sum(point.over * point.lift) + np.sum(point.under * point.press)) / bounds
+    gap = (np.sum(point.slack_lower * point.mult_lower) + np.sum(point.slack_upper * point.mult_upper)) / bounds
     return primal, _largest(np.abs(_slope(program, point))), gap
 
 
-def _bounded(program: Program) -> tuple[PyTree, PyTree]:
+def _bounded(program: QP) -> tuple[PyTree, PyTree]:
     """Which bounds there are; one that is NaN is one, and spoils the answer."""
     return ~(program.low <= -INFINITE), ~(program.high >= INFINITE)
 
 
-def _slope(program: Program, point: Point) -> Scalar:
+def _slope(program: QP, point: QPIterate) -> Scalar:
     """Of the Lagrangian by x."""
-    by_bounds = program.A.T @ (point.press - point.lift)
+    by_bounds = program.A.T @ (point.mult_upper - point.mult_lower)
     return program.H @ point.x + program.f + by_bounds + program.E.T @ point.y
 
 
@@ -225,16 +232,16 @@ def _largest(values: Scalar) -> Scalar:
     return np.max(values) if len(values) else np.asarray(0.0)
 
 
-def _heaviness(point: Point) -> Scalar:
+def _heaviness(point: QPIterate) -> Scalar:
     """1, or more where multipliers are heavy."""
-    return np.maximum(1.0, _largest(np.concatenate([point.lift, point.press])) / _HEAVY)
+    return np.maximum(1.0, _largest(np.concatenate([point.mult_lower, point.mult_upper])) / _HEAVY)
 
 
 def _least(values: Scalar) -> Scalar:
     return np.min(values) if len(values) else np.asarray(1.0)
 
 
-def _improved(newton: _Newton, straight: Point, bounds: PyTree, levels: PyTree) -> tuple[Point, PyTree]:
+def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTree) -> tuple[QPIterate, PyTree]:
     """(the next point, its error) by one step: straight for the solution as far as that goes, then with what was learnt
     of the bend (corrector). Residuals are linear: what a step of length a leaves of them is 1 - a.
 
@@ -242,19 +249,19 @@ def _improved(newton: _Newton, straight: Point, bounds: PyTree, levels: PyTree) 
     steps: a step that ``levels`` leaves it out and brings all products near their mean, which ends that.
     """
     point = newton.point
-    gap = (np.sum(point.over * point.lift) + np.sum(point.under * point.press)) / bounds
+    gap = (np.sum(point.slack_lower * point.mult_lower) + np.sum(point.slack_upper * point.mult_upper)) / bounds
     ahead = _moved(point, straight, newton.length(straight, 1.0))
-    gap_ahead = (np.sum(ahead.over * ahead.lift) + np.sum(ahead.under * ahead.press)) / bounds
+    gap_ahead = (np.sum(ahead.slack_lower * ahead.mult_lower) + np.sum(ahead.slack_upper * ahead.mult_upper)) / bounds
     ratio = gap_ahead / np.maximum(gap, 1e-30)
     goal, part = np.where(levels, _CENTRED, ratio * ratio * ratio) * gap, np.where(levels, 0.0, 1.0)
     bent = newton.step(goal, straight, part)
     far = newton.length(bent, _BACK)
     after = _moved(point, bent, far)
-    gap = (np.sum(after.over * after.lift) + np.sum(after.under * after.press)) / bounds
+    gap = (np.sum(after.slack_lower * after.mult_lower) + np.sum(after.slack_upper * after.mult_upper)) / bounds
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(program: Program, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
+def _factored(program: QP, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
     """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
     n, p = len(program.f), len(program.e)
     K = np.zeros((n + p, n + p))
@@ -270,95 +277,116 @@ def _factored(program: Program, weight: Scalar) -> tuple[Callable[..., PyTree], 
 class _Newton:
     """The linear system of one point, factored once for two right-hand sides."""
 
-    def __init__(self, program: Program, point: Point) -> None:
+    def __init__(self, program: QP, point: QPIterate) -> None:
         self.program, self.point = program, point
         self.has_low, self.has_high = _bounded(program)
-        self.by_over, self.by_under = 1.0 / point.over, 1.0 / point.under
-        weight = point.lift * self.by_over + point.press * self.by_under
+        self.by_lower, self.by_upper = 1.0 / point.slack_lower, 1.0 / point.slack_upper
+        weight = point.mult_lower * self.by_lower + point.mult_upper * self.by_upper
         self.solve, self.factors = _factored(program, weight)
         self.convex = _least(self.factors[1][: len(program.f)]) > 0.0  # pivots of a definite matrix are positive
         reach = program.A @ point.x
-        self.miss_low = np.where(self.has_low, reach - point.over - program.low, 0.0)
-        self.miss_high = np.where(self.has_high, program.high - reach - point.under, 0.0)
+        self.miss_low = np.where(self.has_low, reach - point.slack_lower - program.low, 0.0)
+        self.miss_high = np.where(self.has_high, program.high - reach - point.slack_upper, 0.0)
         self.slope, self.miss = _slope(program, point), program.E @ point.x - program.e
 
     def step(
-        self, goal: Scalar, bend: Point | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
-    ) -> Point:
+        self, goal: Scalar, bend: QPIterate | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
+    ) -> QPIterate:
         """Towards slack times multiplier = goal; ``part`` of the second order of a known step, ``bend``, counts."""
         point, program = self.point, self.program
         low_goal, high_goal = (goal, goal) if low is None else (low, high)
-        left = low_goal - point.over * point.lift - (0.0 if bend is None else part * bend.over * bend.lift)
-        right = high_goal - point.under * point.press - (0.0 if bend is None else part * bend.under * bend.press)
-        left = np.where(self.has_low, left - point.lift * self.miss_low, 0.0) * self.by_over
-        right = np.where(self.has_high, right - point.press * self.miss_high, 0.0) * self.by_under
+        left = (
+            low_goal
+            - point.slack_lower * point.mult_lower
+            - (0.0 if bend is None else part * bend.slack_lower * bend.mult_lower)
+        )
+        right = (
+            high_goal
+            - point.slack_upper * point.mult_upper
+            - (0.0 if bend is None else part * bend.slack_upper * bend.mult_upper)
+        )
+        left = np.where(self.has_low, left - point.mult_lower * self.miss_low, 0.0) * self.by_lower
+        right = np.where(self.has_high, right - point.mult_upper * self.miss_high, 0.0) * self.by_upper
         n = len(program.f)
         found = self.solve(self.factors, np.concatenate([program.A.T @ (left - right) - self.slope, -self.miss]))
         reach = program.A @ found[:n]
-        return Point(
+        return QPIterate(
             x=found[:n],
             y=found[n:],
-            over=np.where(self.has_low, reach + self.miss_low, 0.0),
-            under=np.where(self.has_high, self.miss_high - reach, 0.0),
-            lift=np.where(self.has_low, left - point.lift * self.by_over * reach, 0.0),
-            press=np.where(self.has_high, right + point.press * self.by_under * reach, 0.0),
+            slack_lower=np.where(self.has_low, reach + self.miss_low, 0.0),
+            slack_upper=np.where(self.has_high, self.miss_high - reach, 0.0),
+            mult_lower=np.where(self.has_low, left - point.mult_lower * self.by_lower * reach, 0.0),
+            mult_upper=np.where(self.has_high, right + point.mult_upper * self.by_upper * reach, 0.0),
         )
 
     def residual(self) -> Scalar:
         """The largest violation or slope."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.slope])))
 
-    def unbounded(self, straight: Point, least: float, multiplier: float) -> tuple[Point, PyTree]:
+    def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, PyTree]:
         """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
         point to start from."""
         end = _moved(self.point, straight, 1.0)
-        slack = np.concatenate([np.where(self.has_low, end.over, 1.0), np.where(self.has_high, end.under, 1.0)])
+        slack = np.concatenate(
+            [np.where(self.has_low, end.slack_lower, 1.0), np.where(self.has_high, end.slack_upper, 1.0)]
+        )
         met = _least(slack) >= 0.0
-        over, under = (np.where(met, s, np.maximum(s, least)) for s in (end.over, end.under))
-        lift, press = (np.where(met, 0.0, np.where(has, multiplier, 0.0)) for has in (self.has_low, self.has_high))
+        over, under = (np.where(met, s, np.maximum(s, least)) for s in (end.slack_lower, end.slack_upper))
+        mult_lower, mult_upper = (
+            np.where(met, 0.0, np.where(has, multiplier, 0.0)) for has in (self.has_low, self.has_high)
+        )
         over, under = np.where(self.has_low, over, 1.0), np.where(self.has_high, under, 1.0)
-        return Point(
-            x=end.x, y=end.y, over=over, under=under, lift=lift + 0.0 * end.over, press=press + 0.0 * end.under
+        return QPIterate(
+            x=end.x,
+            y=end.y,
+            slack_lower=over,
+            slack_upper=under,
+            mult_lower=mult_lower + 0.0 * end.slack_lower,
+            mult_upper=mult_upper + 0.0 * end.slack_upper,
         ), met
 
-    def length(self, step: Point, back: float) -> Scalar:
+    def length(self, step: QPIterate, back: float) -> Scalar:
         """How far slacks and multipliers stay positive, at most 1."""
         point = self.point
         shrink = [
-            -step.over * self.by_over,
-            -step.under * self.by_under,
-            np.where(self.has_low, -step.lift / np.where(self.has_low, point.lift, 1.0), 0.0),
-            np.where(self.has_high, -step.press / np.where(self.has_high, point.press, 1.0), 0.0),
+            -step.slack_lower * self.by_lower,
+            -step.slack_upper * self.by_upper,
+            np.where(self.has_low, -step.mult_lower / np.where(self.has_low, point.mult_lower, 1.0), 0.0),
+            np.where(self.has_high, -step.mult_upper / np.where(self.has_high, point.mult_upper, 1.0), 0.0),
         ]
         return back / np.maximum(back, _largest(np.concatenate(shrink)))
 
 
-def _moved(point: Point, step: Point, far: Scalar) -> Point:
-    return Point(**{key: getattr(point, key) + far * getattr(step, key) for key in Point.__dataclass_fields__})
+def _moved(point: QPIterate, step: QPIterate, far: Scalar) -> QPIterate:
+    return QPIterate(**{key: getattr(point, key) + far * getattr(step, key) for key in QPIterate.__dataclass_fields__})
 
 
-def _chosen(condition: Scalar, one: Point, other: Point) -> Point:
-    return Point(
-        **{key: np.where(condition, getattr(one, key), getattr(other, key)) for key in Point.__dataclass_fields__}
+def _chosen(condition: Scalar, one: QPIterate, other: QPIterate) -> QPIterate:
+    return QPIterate(
+        **{key: np.where(condition, getattr(one, key), getattr(other, key)) for key in QPIterate.__dataclass_fields__}
     )
 
 
-def _closer(program: Program, point: Point) -> Point:
+def _closer(program: QP, point: QPIterate) -> QPIterate:
     """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
     newton = _Newton(program, point)
-    return _moved(point, newton.step(0.0, None, 1.0, point.over * point.lift, point.under * point.press), 1.0)
+    return _moved(
+        point,
+        newton.step(0.0, None, 1.0, point.slack_lower * point.mult_lower, point.slack_upper * point.mult_upper),
+        1.0,
+    )
 
 
-def _contradiction(program: Program, point: Point) -> Scalar:
+def _contradiction(program: QP, point: QPIterate) -> Scalar:
     """1 where multipliers prove that no x meets all constraints (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
     has_low, has_high = _bounded(program)
-    value = np.sum(np.where(has_high, program.high, 0.0) * point.press) + np.sum(program.e * point.y)
-    value = value - np.sum(np.where(has_low, program.low, 0.0) * point.lift)
-    left = _largest(np.abs(program.A.T @ (point.press - point.lift) + program.E.T @ point.y))
+    value = np.sum(np.where(has_high, program.high, 0.0) * point.mult_upper) + np.sum(program.e * point.y)
+    value = value - np.sum(np.where(has_low, program.low, 0.0) * point.mult_lower)
+    left = _largest(np.abs(program.A.T @ (point.mult_upper - point.mult_lower) + program.E.T @ point.y))
     return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
 
 
-__all__ = ["INFINITE", "Point", "Program", "Solution", "residuals", "solve", "start_again", "start_at"]
+__all__ = ["INFINITE", "QP", "QPIterate", "QPSolution", "residuals", "solve", "start_again", "start_at"]
 
 
 def __dir__() -> list[str]:

@@ -43,19 +43,19 @@ class Stages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class StagewiseIterate:
     """Inputs, states after them, slacks and multipliers of lower and upper bounds; one row a stage."""
 
     u: Float[ndarray, "N m"]
     x: Float[ndarray, "N n"]
-    over: Float[ndarray, "N k"]
-    under: Float[ndarray, "N k"]
-    lift: Float[ndarray, "N k"]
-    press: Float[ndarray, "N k"]
+    slack_lower: Float[ndarray, "N k"]
+    slack_upper: Float[ndarray, "N k"]
+    mult_lower: Float[ndarray, "N k"]
+    mult_upper: Float[ndarray, "N k"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Solution:
+class StagewiseSolution:
     """How it went, as numbers: truths are 0 or 1."""
 
     u: Float[ndarray, "N m"]
@@ -66,7 +66,7 @@ class Solution:
     primal: Scalar  # largest violation of a bound
     dual: Scalar  # largest slope by an input that is left
     gap: Scalar  # mean product of slack and multiplier
-    point: Point
+    point: StagewiseIterate
 
 
 def solve(
@@ -77,7 +77,7 @@ def solve(
     tolerance: float = TOLERANCE,
     least: float = 0.1,
     multiplier: float = 0.1,
-) -> Solution:
+) -> StagewiseSolution:
     """The best inputs from the state x on; ``guess``: inputs to start from.
 
     Slacks start at what the guess leaves, at least ``least``, multipliers at ``multiplier``: of the size of the
@@ -87,13 +87,15 @@ def solve(
         return _solve(stages, x, _start(stages, x, guess, least, multiplier), iterations, tolerance)
 
 
-def _solve(stages: Stages, x: ndarray, start: Point, iterations: int, tolerance: float) -> Solution:
+def _solve(stages: Stages, x: ndarray, start: StagewiseIterate, iterations: int, tolerance: float) -> StagewiseSolution:
     goal = reachable(tolerance, x[0])
     has_low, has_high = _bounded(stages)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
     primal, dual, gap = _residuals(stages, start, bounds)
 
-    def better(_: Scalar, carry: tuple[Point, PyTree, PyTree, PyTree]) -> tuple[Point, PyTree, PyTree, PyTree]:
+    def better(
+        _: Scalar, carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree]
+    ) -> tuple[StagewiseIterate, PyTree, PyTree, PyTree]:
         point, left, gap, count = carry
         after, far, gap = _improved(stages, point, bounds, gap, _good(carry, goal))
         return after, (1.0 - far) * left, gap, count + np.where(far > 0.0, 1.0, 0.0)
@@ -104,7 +106,7 @@ def _solve(stages: Stages, x: ndarray, start: Point, iterations: int, tolerance:
     primal, dual, gap = _residuals(stages, point, bounds)
     converged = np.where(np.maximum(np.maximum(primal, dual), gap) < 10.0 * goal, 1.0, 0.0)
     infeasible = _contradiction(stages, x, point) * (1.0 - converged)
-    return Solution(
+    return StagewiseSolution(
         u=point.u,
         x=point.x,
         converged=converged,
@@ -128,7 +130,7 @@ def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) ->
     return numeric.scan(stage, x, (stages.A, stages.B, stages.c, u))[1]
 
 
-def _good(carry: tuple[Point, PyTree, PyTree, PyTree], tolerance: Scalar) -> Scalar:
+def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Scalar) -> Scalar:
     error = np.maximum(carry[1], carry[2])
     return (error < tolerance) | ~(error < _LOST)
 
@@ -138,16 +140,18 @@ def _bounded(stages: Stages) -> tuple[PyTree, PyTree]:
     return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
 
 
-def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier: float) -> Point:
-    def stage(x: PyTree, row: tuple[Stages, PyTree]) -> tuple[PyTree, Point]:
+def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier: float) -> StagewiseIterate:
+    def stage(x: PyTree, row: tuple[Stages, PyTree]) -> tuple[PyTree, StagewiseIterate]:
         s, u = row
         after = s.A @ x + s.B @ u + s.c
         reach = s.C @ after + s.D @ u
         has_low, has_high = _bounded(s)
         over = np.where(has_low, np.maximum(reach - s.low, least), 1.0)
         under = np.where(has_high, np.maximum(s.high - reach, least), 1.0)
-        lift, press = (np.where(has, multiplier, 0.0) for has in (has_low, has_high))
-        return after, Point(u=u, x=after, over=over, under=under, lift=lift, press=press)
+        mult_lower, mult_upper = (np.where(has, multiplier, 0.0) for has in (has_low, has_high))
+        return after, StagewiseIterate(
+            u=u, x=after, slack_lower=over, slack_upper=under, mult_lower=mult_lower, mult_upper=mult_upper
+        )
 
     return numeric.scan(stage, x, (stages, guess))[1]
 
@@ -162,7 +166,9 @@ class _Sums:
     squares: PyTree
 
 
-def _improved(stages: Stages, point: Point, bounds: PyTree, gap: Scalar, done: Scalar) -> tuple[Point, PyTree, PyTree]:
+def _improved(
+    stages: Stages, point: StagewiseIterate, bounds: PyTree, gap: Scalar, done: Scalar
+) -> tuple[StagewiseIterate, PyTree, PyTree]:
     """(the next point, the length of the step, the gap): predictor and corrector; one that is done stays."""
     gains = _gains(stages, point)
     zero = 0.0 * gap
@@ -175,19 +181,19 @@ def _improved(stages: Stages, point: Point, bounds: PyTree, gap: Scalar, done: S
     lost = ~(after < _LOST) | ~(sums.shrink < np.inf)
     stays = done | lost
 
-    def move(carry: PyTree, row: tuple[Point, Point]) -> tuple[PyTree, Point]:
+    def move(carry: PyTree, row: tuple[StagewiseIterate, StagewiseIterate]) -> tuple[PyTree, StagewiseIterate]:
         return carry, _moved(*row, far, stays)
 
     moved = numeric.scan(move, zero, (point, bent))[1]
     return moved, np.where(stays, 0.0, far), np.where(done, gap, np.where(lost, 2.0 * _LOST, after))
 
 
-def _gains(stages: Stages, point: Point) -> Gains:
+def _gains(stages: Stages, point: StagewiseIterate) -> Gains:
     """The matrices of the backward sweep."""
 
-    def stage(P: PyTree, row: tuple[Stages, Point]) -> tuple[PyTree, Gains]:
+    def stage(P: PyTree, row: tuple[Stages, StagewiseIterate]) -> tuple[PyTree, Gains]:
         s, at = row
-        W = (at.lift / at.over + at.press / at.under)[:, None]
+        W = (at.mult_lower / at.slack_lower + at.mult_upper / at.slack_upper)[:, None]
         gains, P = riccati_step(s.A, s.B, s.R + s.D.T @ (W * s.D), s.D.T @ (W * s.C), P + s.Q + s.C.T @ (W * s.C))
         return P, gains
 
@@ -207,8 +213,13 @@ class _Push:
 
 
 def _step(
-    stages: Stages, point: Point, gains: Gains, goal: Scalar, bend: Point | None, keeps: bool = False
-) -> tuple[Point, _Sums]:
+    stages: Stages,
+    point: StagewiseIterate,
+    gains: Gains,
+    goal: Scalar,
+    bend: StagewiseIterate | None,
+    keeps: bool = False,
+) -> tuple[StagewiseIterate, _Sums]:
     """Towards slack times multiplier = goal, or the same as now (``keeps``); ``bend``: the step whose second order is
     known."""
 
@@ -216,14 +227,16 @@ def _step(
         s, at, gain, bend = row
         has_low, has_high = _bounded(s)
         reach = s.C @ at.x + s.D @ at.u
-        miss_low = np.where(has_low, reach - at.over - s.low, 0.0)
-        miss_high = np.where(has_high, s.high - reach - at.under, 0.0)
-        left, right = (0.0, 0.0) if keeps else (goal - at.over * at.lift, goal - at.under * at.press)
+        miss_low = np.where(has_low, reach - at.slack_lower - s.low, 0.0)
+        miss_high = np.where(has_high, s.high - reach - at.slack_upper, 0.0)
+        left, right = (
+            (0.0, 0.0) if keeps else (goal - at.slack_lower * at.mult_lower, goal - at.slack_upper * at.mult_upper)
+        )
         if bend is not None:
-            left, right = left - bend.over * bend.lift, right - bend.under * bend.press
-        left = np.where(has_low, left - at.lift * miss_low, 0.0) / at.over
-        right = np.where(has_high, right - at.press * miss_high, 0.0) / at.under
-        push = at.press - at.lift - left + right
+            left, right = left - bend.slack_lower * bend.mult_lower, right - bend.slack_upper * bend.mult_upper
+        left = np.where(has_low, left - at.mult_lower * miss_low, 0.0) / at.slack_lower
+        right = np.where(has_high, right - at.mult_upper * miss_high, 0.0) / at.slack_upper
+        push = at.mult_upper - at.mult_lower - left + right
         after = p + s.Q @ at.x + s.q + s.C.T @ push
         y, p = before(gain, s.A, s.B, s.R @ at.u + s.r + s.D.T @ push, after)
         return p, _Push(y, left, right, miss_low, miss_high)
@@ -231,7 +244,7 @@ def _step(
     n = stages.A.shape[1]
     _, pushes = numeric.scan(back, np.zeros(n), (stages, point, gains, bend), reverse=True)
 
-    def forth(carry: tuple[PyTree, _Sums], row: tuple[PyTree, ...]) -> tuple[PyTree, Point]:
+    def forth(carry: tuple[PyTree, _Sums], row: tuple[PyTree, ...]) -> tuple[PyTree, StagewiseIterate]:
         dx, sums = carry
         s, at, gain, push = row
         du = gain.input(push.y, dx)
@@ -244,58 +257,62 @@ def _step(
     return step, sums
 
 
-def _slacks(s: Stages, at: Point, push: _Push, du: PyTree, dx: PyTree) -> Point:
+def _slacks(s: Stages, at: StagewiseIterate, push: _Push, du: PyTree, dx: PyTree) -> StagewiseIterate:
     """A step of inputs and states with that of slacks and multipliers."""
     has_low, has_high = _bounded(s)
     reach = s.C @ dx + s.D @ du
-    return Point(
+    return StagewiseIterate(
         u=du,
         x=dx,
-        over=np.where(has_low, reach + push.miss_low, 0.0),
-        under=np.where(has_high, push.miss_high - reach, 0.0),
-        lift=np.where(has_low, push.left - at.lift / at.over * reach, 0.0),
-        press=np.where(has_high, push.right + at.press / at.under * reach, 0.0),
+        slack_lower=np.where(has_low, reach + push.miss_low, 0.0),
+        slack_upper=np.where(has_high, push.miss_high - reach, 0.0),
+        mult_lower=np.where(has_low, push.left - at.mult_lower / at.slack_lower * reach, 0.0),
+        mult_upper=np.where(has_high, push.right + at.mult_upper / at.slack_upper * reach, 0.0),
     )
 
 
-def _added(s: Stages, sums: _Sums, at: Point, step: Point) -> _Sums:
+def _added(s: Stages, sums: _Sums, at: StagewiseIterate, step: StagewiseIterate) -> _Sums:
     has_low, has_high = _bounded(s)
     shrink = np.concatenate(
         [
-            -step.over / at.over,
-            -step.under / at.under,
-            -step.lift / np.where(has_low, at.lift, 1.0),
-            -step.press / np.where(has_high, at.press, 1.0),
+            -step.slack_lower / at.slack_lower,
+            -step.slack_upper / at.slack_upper,
+            -step.mult_lower / np.where(has_low, at.mult_lower, 1.0),
+            -step.mult_upper / np.where(has_high, at.mult_upper, 1.0),
         ]
     )
     return _Sums(
         np.maximum(sums.shrink, np.max(shrink)),
-        sums.products + at.over @ at.lift + at.under @ at.press,
-        sums.slopes + at.over @ step.lift + step.over @ at.lift + at.under @ step.press + step.under @ at.press,
-        sums.squares + step.over @ step.lift + step.under @ step.press,
+        sums.products + at.slack_lower @ at.mult_lower + at.slack_upper @ at.mult_upper,
+        sums.slopes
+        + at.slack_lower @ step.mult_lower
+        + step.slack_lower @ at.mult_lower
+        + at.slack_upper @ step.mult_upper
+        + step.slack_upper @ at.mult_upper,
+        sums.squares + step.slack_lower @ step.mult_lower + step.slack_upper @ step.mult_upper,
     )
 
 
-def _moved(point: Point, step: Point, far: Scalar, stays: PyTree = False) -> Point:
-    pairs = {key: (getattr(point, key), getattr(step, key)) for key in Point.__dataclass_fields__}
-    return Point(**{key: np.where(stays, a, a + far * b) for key, (a, b) in pairs.items()})
+def _moved(point: StagewiseIterate, step: StagewiseIterate, far: Scalar, stays: PyTree = False) -> StagewiseIterate:
+    pairs = {key: (getattr(point, key), getattr(step, key)) for key in StagewiseIterate.__dataclass_fields__}
+    return StagewiseIterate(**{key: np.where(stays, a, a + far * b) for key, (a, b) in pairs.items()})
 
 
-def _residuals(stages: Stages, point: Point, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+def _residuals(stages: Stages, point: StagewiseIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
     """(largest violation, largest slope by an input, mean of slack times multiplier)."""
 
-    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, Point]) -> tuple[tuple[PyTree, ...], PyTree]:
+    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate]) -> tuple[tuple[PyTree, ...], PyTree]:
         costate, primal, dual, gap = carry
         s, at = row
         has_low, has_high = _bounded(s)
         reach = s.C @ at.x + s.D @ at.u
-        over = np.where(has_low, np.abs(reach - at.over - s.low), 0.0)
-        under = np.where(has_high, np.abs(s.high - reach - at.under), 0.0)
-        push = at.press - at.lift
+        over = np.where(has_low, np.abs(reach - at.slack_lower - s.low), 0.0)
+        under = np.where(has_high, np.abs(s.high - reach - at.slack_upper), 0.0)
+        push = at.mult_upper - at.mult_lower
         costate = costate + s.Q @ at.x + s.q + s.C.T @ push
         slope = np.abs(s.R @ at.u + s.r + s.D.T @ push + s.B.T @ costate)
         primal = np.maximum(primal, np.max(np.concatenate([over, under])))
-        gap = gap + at.over @ at.lift + at.under @ at.press
+        gap = gap + at.slack_lower @ at.mult_lower + at.slack_upper @ at.mult_upper
         return (s.A.T @ costate, primal, np.maximum(dual, np.max(slope)), gap), gap
 
     zero = 0.0 * bounds
@@ -305,28 +322,35 @@ def _residuals(stages: Stages, point: Point, bounds: PyTree) -> tuple[PyTree, Py
     return primal, dual, gap / bounds
 
 
-def _closer(stages: Stages, x: ndarray, point: Point) -> Point:
+def _closer(stages: Stages, x: ndarray, point: StagewiseIterate) -> StagewiseIterate:
     """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
-    at = Point(
-        u=point.u, x=rollout(stages, x, point.u), over=point.over, under=point.under, lift=point.lift, press=point.press
+    at = StagewiseIterate(
+        u=point.u,
+        x=rollout(stages, x, point.u),
+        slack_lower=point.slack_lower,
+        slack_upper=point.slack_upper,
+        mult_lower=point.mult_lower,
+        mult_upper=point.mult_upper,
     )
     step, _ = _step(stages, at, _gains(stages, at), np.asarray(0.0), None, keeps=True)
     return _moved(at, step, 1.0)
 
 
-def _contradiction(stages: Stages, x: ndarray, point: Point) -> Scalar:
+def _contradiction(stages: Stages, x: ndarray, point: StagewiseIterate) -> Scalar:
     """1 where multipliers prove that no inputs meet all bounds (Farkas): their slope is 0, their bound negative."""
     free = rollout(stages, x, 0.0 * point.u)
 
-    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, Point, PyTree]) -> tuple[tuple[PyTree, ...], PyTree]:
+    def stage(
+        carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate, PyTree]
+    ) -> tuple[tuple[PyTree, ...], PyTree]:
         costate, left, value = carry
         s, at, free = row
         has_low, has_high = _bounded(s)
-        push, reach = at.press - at.lift, s.C @ free
+        push, reach = at.mult_upper - at.mult_lower, s.C @ free
         costate = costate + s.C.T @ push
         left = np.maximum(left, np.max(np.abs(s.D.T @ push + s.B.T @ costate)))
-        value = value + np.where(has_high, s.high - reach, 0.0) @ at.press
-        return (s.A.T @ costate, left, value - np.where(has_low, s.low - reach, 0.0) @ at.lift), left
+        value = value + np.where(has_high, s.high - reach, 0.0) @ at.mult_upper
+        return (s.A.T @ costate, left, value - np.where(has_low, s.low - reach, 0.0) @ at.mult_lower), left
 
     zero = 0.0 * free[0, 0]
     (_, left, value), _ = numeric.scan(
@@ -335,7 +359,7 @@ def _contradiction(stages: Stages, x: ndarray, point: Point) -> Scalar:
     return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
 
 
-__all__ = ["INFINITE", "Point", "Solution", "Stages", "rollout", "solve"]
+__all__ = ["INFINITE", "Stages", "StagewiseIterate", "StagewiseSolution", "rollout", "solve"]
 
 
 def __dir__() -> list[str]:

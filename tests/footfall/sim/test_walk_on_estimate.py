@@ -1,4 +1,4 @@
-"""A robot that walks on the estimate of its own state meets the bounds of docs/explanation/state-estimation.md."""
+"""A robot walks on the estimate of its own state within the bounds of docs/explanation/state-estimation.md."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from nptrace.solve import stagewise
-from nptrace.solve.quadratic import Program
+from nptrace.solve.quadratic import QP
 
 
 def random_program(seed, n=7, m=9, p=2, scale=1.0):
@@ -16,7 +16,7 @@ def random_program(seed, n=7, m=9, p=2, scale=1.0):
     reach = A @ x
     low = np.where(random.random(m) < 0.3, -1e30, reach - random.exponential(0.3, m))
     high = np.where(random.random(m) < 0.4, 1e30, reach + random.exponential(0.3, m))
-    return Program(H=G @ G.T + 0.1 * np.eye(n), f=scale * random.normal(size=n), A=A, low=low, high=high, E=E, e=E @ x)
+    return QP(H=G @ G.T + 0.1 * np.eye(n), f=scale * random.normal(size=n), A=A, low=low, high=high, E=E, e=E @ x)
 
 
 def random_stages(seed, N=6, n=4, m=2, k=3):

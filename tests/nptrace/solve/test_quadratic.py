@@ -10,7 +10,7 @@ import nptrace as trace
 from footfall_lab.verify.daqp import solve_bounded
 from nptrace.runtime.compiled import program as program_of
 from nptrace.solve import quadratic
-from nptrace.solve.quadratic import Program, solve, start_again, start_at
+from nptrace.solve.quadratic import QP, solve, start_again, start_at
 
 
 def by_daqp(program):
@@ -22,10 +22,10 @@ def by_daqp(program):
 def kkt(program, solution):
     """Largest violation of a condition that defines the solution, from the data alone."""
     x, point = solution.x, solution.point
-    reach, push = program.A @ x, point.press - point.lift
+    reach, push = program.A @ x, point.mult_upper - point.mult_lower
     slope = program.H @ x + program.f + program.A.T @ push + program.E.T @ point.y
     over = np.maximum(program.low - reach, 0.0).max(initial=0.0), np.maximum(reach - program.high, 0.0).max(initial=0.0)
-    slack = np.abs(point.lift * np.where(program.low > -1e20, reach - program.low, 0.0))
+    slack = np.abs(point.mult_lower * np.where(program.low > -1e20, reach - program.low, 0.0))
     return max(np.abs(slope).max(), *over, np.abs(program.E @ x - program.e).max(initial=0.0), slack.max(initial=0.0))
 
 
@@ -55,7 +55,7 @@ def test_traced_solver_is_the_plain_one(target, dense):
 def test_robots_in_one_block_keep_their_bits():
     """Lanes end together; what is done first stays as it is."""
     programs = [random_program(seed) for seed in range(11)]
-    stacked = Program(**{f: np.stack([getattr(p, f) for p in programs]) for f in Program.__dataclass_fields__})
+    stacked = QP(**{f: np.stack([getattr(p, f) for p in programs]) for f in QP.__dataclass_fields__})
     native = trace.compile(solve, programs[0], cache=None, verify=False)
     batch = trace.compile(solve, programs[0], target="batch", lanes=4, cache=None, verify=False)(stacked)
     alone = [native(p) for p in programs]
@@ -67,7 +67,7 @@ def test_robots_in_one_block_keep_their_bits():
 
 def test_single_precision_reaches_its_own_tolerance():
     programs = [random_program(seed) for seed in range(8)]
-    stacked = Program(**{f: np.stack([getattr(p, f) for p in programs]) for f in Program.__dataclass_fields__})
+    stacked = QP(**{f: np.stack([getattr(p, f) for p in programs]) for f in QP.__dataclass_fields__})
     found = trace.compile(solve, programs[0], target="batch", dtype=np.float32, cache=None, verify=False)(stacked)
     assert np.sum(found.converged) >= 7  # one is too near to degenerate, and says so
     for k in np.flatnonzero(found.converged):
@@ -165,7 +165,9 @@ def test_start_at_a_guess_finds_the_same_solution():
 def test_slope_of_the_solution_by_the_data_is_that_of_differences():
     """Implicit function theorem at the solution: the turns of the solver are not differentiated."""
     program = random_program(5)
-    assert np.sum(np.maximum(solve(program).point.lift, solve(program).point.press) > 1e-3) >= 2  # bounds that act
+    assert (
+        np.sum(np.maximum(solve(program).point.mult_lower, solve(program).point.mult_upper) > 1e-3) >= 2
+    )  # bounds that act
 
     def minimiser(f, high):
         return solve(dataclasses.replace(program, f=f, high=high)).x
@@ -175,7 +177,7 @@ def test_slope_of_the_solution_by_the_data_is_that_of_differences():
         step = 1e-5 * np.eye(7)[k]
         change = (minimiser(program.f + step, program.high) - minimiser(program.f - step, program.high)) / 2e-5
         np.testing.assert_allclose(by_f[:, k], change, atol=2e-4)
-    row = int(np.argmax(solve(program).point.press))
+    row = int(np.argmax(solve(program).point.mult_upper))
     step = 1e-5 * np.eye(9)[row]
     change = (minimiser(program.f, program.high + step) - minimiser(program.f, program.high - step)) / 2e-5
     np.testing.assert_allclose(by_high[:, row], change, atol=2e-4)
@@ -191,7 +193,7 @@ def test_dense_program_is_small_code():
 
 def test_program_without_bounds_is_one_linear_system():
     H, f = np.diag([1.0, 2.0]), np.array([1.0, -4.0])
-    found = quadratic.solve(Program.of(H, f))
+    found = quadratic.solve(QP.of(H, f))
     np.testing.assert_allclose(found.x, [-1.0, 2.0], atol=1e-9)
 
 
@@ -199,4 +201,4 @@ def test_program_that_is_not_convex_never_counts_as_solved():
     """Its stationary point is no minimum."""
     program = random_program(6)
     assert solve(dataclasses.replace(program, H=-program.H)).converged == 0.0
-    assert solve(Program.of(np.diag([1.0, -2.0]), np.ones(2))).converged == 0.0
+    assert solve(QP.of(np.diag([1.0, -2.0]), np.ones(2))).converged == 0.0

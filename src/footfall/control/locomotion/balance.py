@@ -19,7 +19,7 @@ FORCE_WEIGHT = 1e-3  # of a force [1/N²]
 
 def balance_forces(
     body: SingleBody, sensed: Sensed, plan: LocomotionPlan, down: Float[ndarray, "4"]
-) -> tuple[Float[ndarray, "4 3"], quadratic.Solution]:
+) -> tuple[Float[ndarray, "4 3"], quadratic.QPSolution]:
     """Return (forces [N] at the feet that are down, world axes, how it went).
 
     Their moment about the centre of mass and their sum come nearest to what is wanted. Solved in robot weights.
@@ -40,7 +40,7 @@ def balance_forces(
     high = np.stack([x for d in loaded for x in (none, none, none, none, 1.0 + 2.0 * d)])
     share = 1.0 / np.maximum(1.0, sum(loaded))
     guess = np.stack([x for d in loaded for x in (0.0 * d, 0.0 * d, d * share)])
-    qp = quadratic.Program.of(H, -(A.T @ (scale * WRENCH_WEIGHTS * wrench)), cone, low, high)
+    qp = quadratic.QP.of(H, -(A.T @ (scale * WRENCH_WEIGHTS * wrench)), cone, low, high)
     solution = quadratic.solve(qp, quadratic.start_at(qp, guess, 0.02, 0.01))
     used = np.stack([d for d in loaded for _ in range(3)])
     return weight * np.reshape(solution.x * used, (4, 3)), solution

@@ -89,7 +89,7 @@ def mpc_input(model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, afte
     )
 
 
-def solve_mpc(model: LocomotionModel, given: MpcInput) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+def solve_mpc(model: LocomotionModel, given: MpcInput) -> tuple[Float[ndarray, "4 3"], stagewise.StagewiseSolution]:
     """(forces [N], how it went) of the convex MPC."""
     mpc, dt = ConvexMpc(body=model.stage_one_body), MPC_INTERVAL
     com, yaw, (duty, period) = given.x[3:6], given.x[2], (given.timing[0], given.timing[1])
@@ -193,7 +193,7 @@ def mpc_forces(
     normal: Float[ndarray, "3"],
     friction: Scalar,
     dt: float,
-) -> tuple[Float[ndarray, "4 3"], stagewise.Solution]:
+) -> tuple[Float[ndarray, "4 3"], stagewise.StagewiseSolution]:
     """Return (forces [N] in world axes for the first step, how it went).
 
     Args:

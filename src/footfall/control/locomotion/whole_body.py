@@ -151,7 +151,7 @@ def as_quadratic(
     forces: Float[ndarray, "4 3"],
     limits: Float[ndarray, "nj"],
     stopped: tuple[int, ...] = (),
-) -> tuple[quadratic.Program, list[int], Float[ndarray, "n"]]:
+) -> tuple[quadratic.QP, list[int], Float[ndarray, "n"]]:
     """(the same program for the solver inside, the order of its unknowns, their units).
 
     Legs come first, joints and force of each together, then other joints, then the base: what a leg does not touch is
@@ -178,7 +178,7 @@ def as_quadratic(
     f = (qp.f + qp.F @ forces.ravel()) * used * units
     o = order
     return (
-        quadratic.Program(H=H[o][:, o], f=f[o], A=A[:, o], low=low, high=high, E=E[:, o], e=qp.low[n : n + 6] / weight),
+        quadratic.QP(H=H[o][:, o], f=f[o], A=A[:, o], low=low, high=high, E=E[:, o], e=qp.low[n : n + 6] / weight),
         o,
         units,
     )
@@ -193,7 +193,7 @@ def whole_body_torques(
     limits: Float[ndarray, "nj"],
     stopped: tuple[int, ...] = (),
     clip: bool = True,
-) -> tuple[Float[ndarray, "nj"], quadratic.Solution]:
+) -> tuple[Float[ndarray, "nj"], quadratic.QPSolution]:
     """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
     clipped it is so exactly. ``stopped`` as of ``as_quadratic``."""
     nv = robot.nv
