@@ -30,6 +30,7 @@ _SETUP = setup("depaula2024")  # registered before the runs
 GRAVITY = (0.0, 0.0, -_SETUP["gravity"])
 DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
 FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
+STIFFNESS, FIRST_STIFFNESS = _SETUP["stiffness"], _SETUP["first_stiffness"]  # [N/mm^2.2]
 RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
 SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
 
@@ -77,8 +78,8 @@ FORMS = {
 class Job:
     """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test.
 
-    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: 10 is the number of Table I in the unit
-    that it prints, N/m, with the penetration in millimetres; 1e4 is what was registered first.
+    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: that of Table I in the unit that it prints,
+    N/m, with the penetration in millimetres; ``FIRST_STIFFNESS`` is what was registered first.
     """
 
     scheme: str
@@ -87,13 +88,13 @@ class Job:
     dt: float = DT
     rate: float = RATE
     form: str = "printed"
-    stiffness: float = 1e4  # K [N/mm^2.2]
+    stiffness: float = STIFFNESS  # K [N/mm^2.2]
 
     @property
     def label(self) -> str:
         scheme = READINGS[self.scheme].label if self.scheme in READINGS else MUJOCO[self.scheme]
         what = "drop" if self.choice == "drop" else f"set {self.choice}"
-        return f"{what}, {scheme}, {FORMS[self.form].label}, dt {self.dt:g} s"
+        return f"{what}, {scheme}, {FORMS[self.form].label}, K {self.stiffness:g} N/mm^2.2, dt {self.dt:g} s"
 
 
 def simulation(job: Job) -> Simulation:
@@ -107,7 +108,7 @@ def simulation(job: Job) -> Simulation:
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
         controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
-    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=reading.damping, friction=form.friction)
+    contact = Compliant.per_millimetre(job.stiffness, damping=reading.damping, friction=form.friction)
     return Simulation(
         robot,
         controller,
