@@ -26,6 +26,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall_lab.papers.registered import setup
 from footfall_lab.processes import Progress, run_all
+from nptrace._types import Given
 
 ROBOT = "mini_cheetah"
 _SETUP = setup("depaula2024")  # registered before the runs
@@ -118,8 +119,11 @@ def gait_of(choice: str) -> Gait:
     return for_robot(ROBOT, "trot", CHOICE).gait.replace(stride=stride, knees=knees, **drawn)
 
 
-def simulation(job: Job) -> Simulation:
-    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well."""
+def simulation(job: Job, **others: Given) -> Simulation:
+    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well.
+
+    ``others`` are options of Simulation that replace the job's.
+    """
     if job.scheme not in (*READINGS, *MUJOCO):
         raise unknown("scheme", job.scheme, (*READINGS, *MUJOCO))
     reading = READINGS.get(job.scheme, READINGS["explicit"])
@@ -131,18 +135,18 @@ def simulation(job: Job) -> Simulation:
         controller = JointPD(gait=gait_of(job.choice), kp=KP, kd=KD, rate=job.rate)
     damping = reading.damping if job.damping is None else job.damping
     contact = Compliant.per_millimetre(job.stiffness, damping=damping, friction=form.friction)
-    return Simulation(
-        robot,
-        controller,
-        contact=contact,
-        ground=ground,
-        dt=job.dt,
-        integrator=reading.integrator,
-        joints=JointModel.ideal(),
-        gravity=GRAVITY,
-        start=standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0),
-        record_rate=min(job.rate, 1000.0),
-    )
+    start = standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0)
+    options = {
+        "contact": contact,
+        "ground": ground,
+        "dt": job.dt,
+        "integrator": reading.integrator,
+        "joints": JointModel.ideal(),
+        "gravity": GRAVITY,
+        "start": start,
+        "record_rate": min(job.rate, 1000.0),
+    }
+    return Simulation(robot, controller, **(options | others))
 
 
 def perform(job: Job) -> Recording:
