@@ -3,8 +3,8 @@
     f_n = max(0, K d^e + c(d) s),   c(d) = c_max smoothstep(d / w),   f_t = -μ(|u|) f_n u / |u|
 
 d is the depth, s the closing speed, u the slip of the contact point. Errata: K |δ|^e (a negative base has no power),
-friction opposes slip, the friction region is round unless ``friction="per_axis"`` asks for the square of eq. (38). Table
-I prints K in N/m, which three units may mean: see ``Compliant.as_printed``.
+friction opposes slip, the friction region is round unless ``friction="per_axis"`` asks for the square of eq. (38).
+Table I prints K in N/m, which three units may mean: see ``Compliant.as_printed``.
 
 Explicit steps need dt near 2e-7 s. The default is *linearly implicit* (``force_law``): the normal force is taken at the
 depth and speed at the end of the step, f_n⁺ = K d^e - (c + dt K_z) v_n⁺ with K_z = dK d^e/dd, and friction on the cone

@@ -1,10 +1,11 @@
 """A published claim beside what we measure, and the verdict that its registered bound gives.
 
-Sentences and numbers: ``holds`` and ``does_not_hold`` say what our runs of what is printed show; ``refuted``: a proof or
-a counterexample that no unprinted number can change; ``open``: a number whose set-up is not printed, with the range over
-what is not printed; ``not_testable``: the note says what is missing. Equations: ``verified`` or ``erratum``. Computing
-times have no verdict, ``time``. Sentences of a survey, about others' robots, are ``shown`` or ``not_shown`` by our runs.
-A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is never counted.
+Sentences and numbers: ``holds`` and ``does_not_hold`` say what our runs of what is printed show; ``refuted``: a proof
+or a counterexample that no unprinted number can change; ``open``: a number whose set-up is not printed, with the range
+over what is not printed; ``not_testable``: the note says what is missing. Equations: ``verified`` or ``erratum``.
+Computing times have no verdict, ``time``. Sentences of a survey, about others' robots, are ``shown`` or ``not_shown``
+by our runs. A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is never
+counted.
 """
 
 from __future__ import annotations
@@ -77,13 +78,17 @@ class Spread:
         if self.share is not None:
             return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}."
         where = "" if self.inside is None else f"; the printed value is {'inside' if self.inside else 'outside'}"
-        return f"{shown(self.low)} to {shown(self.high)} over {self.runs} {self.of}, median {shown(self.middle)}{where}."
+        return (
+            f"{shown(self.low)} to {shown(self.high)} over {self.runs} {self.of}, median {shown(self.middle)}{where}."
+        )
 
     def to_json(self) -> dict[str, Json]:
         return {key: _json(value) for key, value in vars(self).items() if value is not None}
 
 
-def range_of(values: Iterable[float], printed: float | None, of: str, ends: tuple[float, float] = (5.0, 95.0)) -> Spread:
+def range_of(
+    values: Iterable[float], printed: float | None, of: str, ends: tuple[float, float] = (5.0, 95.0)
+) -> Spread:
     """Return the spread of a number; ``ends`` are percentiles."""
     known = np.array([value for value in values if math.isfinite(value)])
     low, middle, high = (float(x) for x in np.percentile(known, (ends[0], 50.0, ends[1])))
@@ -167,7 +172,7 @@ def factor(printed: Value, measured: Value) -> str:
 
 
 def with_first(main: Iterable[Claim], first: Iterable[Claim]) -> list[Claim]:
-    """Return claims of the main column, each with its own of the set-up that was registered first, where there is one."""
+    """Return claims of the main column, each with its own of the set-up that was registered first."""
     others = {claim.id: claim for claim in first}
     return [replace(claim, as_first_registered=others.get(claim.id)) for claim in main]
 
@@ -344,8 +349,8 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     parts = []
     equations = counts(published, "equation")
     if sum(equations.values()):
-        words = f"{equations['verified']} of {sum(equations.values())} equations verified, {_many(equations['erratum'], 'erratum', 'errata')}"
-        parts.append(words)
+        total, errata = sum(equations.values()), _many(equations["erratum"], "erratum", "errata")
+        parts.append(f"{equations['verified']} of {total} equations verified, {errata}")
     judged = counts(published, "behaviour")
     total = judged["holds"] + judged["does_not_hold"] + judged["refuted"]
     if total:
@@ -356,8 +361,11 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
         parts.append(words)
     opened = [claim for claim in published if claim.verdict == "open"]
     if opened:
-        inside = sum(claim.spread is not None and claim.spread.inside is True for claim in opened)
-        parts.append(f"{_many(len(opened), 'printed number', 'printed numbers')} open, {inside} inside our range")
+        known = [
+            claim.spread.inside for claim in opened if claim.spread is not None and claim.spread.inside is not None
+        ]
+        words = f"{_many(len(opened), 'number', 'numbers')} open"
+        parts.append(f"{words}, {sum(known)} of {len(known)} printed values inside our range" if known else words)
     if sum(counts(published, "survey").values()):
         survey = counts(published, "survey")
         said = ", ".join(f"{survey[v]} {v.replace('_', ' ')}" for v in TABLES["survey"][1] if survey[v])
@@ -406,7 +414,10 @@ def sentence(numbers: dict[Verdict, int]) -> str:
     survey = {v: numbers[v] for v in ("shown", "not_shown")}
     parts = []
     if equations:
-        parts.append(f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {numbers['erratum']} errata")
+        parts.append(
+            f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {numbers['erratum']}"
+            " errata"
+        )
     if sum(statements.values()):
         words = {"holds": "hold", "does_not_hold": "do not", "refuted": "refuted", "open": "open"}
         said = ", ".join(f"{n} {words[v]}" for v, n in statements.items())

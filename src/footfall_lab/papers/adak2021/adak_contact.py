@@ -194,7 +194,9 @@ def exactness(runs: dict[str, Recording]) -> Claim:
 def otherwise(runs: dict[str, Recording]) -> Claim:
     """Where least squares do not reach the exact solution: nowhere in these runs."""
     reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
-    return judge(NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver.")
+    return judge(
+        NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver."
+    )
 
 
 def _sum(runs: dict[str, Recording]) -> tuple[int, int]:

@@ -263,14 +263,17 @@ def accuracy(steps: Sequence[LargestStep]) -> Claim:
     if not able:
         share, able = 0.5, [s for s in springs if s.both >= 0.5 * hard.both]
     if not able:
-        return judge("adak2021", "hard_beats_spring_damper_in_accuracy", None, missing="a spring that keeps up at half the step")
+        return judge(
+            "adak2021", "hard_beats_spring_damper_in_accuracy", None, missing="a spring that keeps up at half the step"
+        )
     best = min(able, key=lambda s: s.sink)
     return judge(
         "adak2021",
         "hard_beats_spring_damper_in_accuracy",
         best.sink,
         f"{best.name} at {share:g} of hard contact's step of {_ms(hard.both)}; hard contact sinks {hard.sink:.2g} mm. A"
-        f" spring that sinks less than {RIGID:g} mm needs steps of {_ms(max(s.both for s in springs if s.sink <= RIGID))}.",
+        f" spring that sinks less than {RIGID:g} mm needs steps of"
+        f" {_ms(max(s.both for s in springs if s.sink <= RIGID))}.",
     )
 
 

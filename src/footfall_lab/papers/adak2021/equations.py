@@ -62,8 +62,8 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
     T[:3, :3], T[3:6, 3:6], T[6:, 6:] = R.T @ E, R.T, np.eye(robot.nj)
     M = T.T @ own.M @ T
     energy = sum(
-        0.5 * m * np.sum((own.point(k, c)[1] @ v) ** 2) + 0.5 * own.omega[k] @ I @ own.omega[k]
-        for k, (m, c, I) in enumerate(own.masses())
+        0.5 * m * np.sum((own.point(k, c)[1] @ v) ** 2) + 0.5 * own.omega[k] @ tensor @ own.omega[k]
+        for k, (m, c, tensor) in enumerate(own.masses())
     )
     size = np.array([0.3, 0.2, 0.1])
     box = 2.0 / 12.0 * np.diag([size[1] ** 2 + size[2] ** 2, size[0] ** 2 + size[2] ** 2, size[0] ** 2 + size[1] ** 2])
@@ -118,7 +118,9 @@ def _contact(rng: np.random.Generator) -> dict[str, float]:
         tangent, normal, slip = found[3 * k : 3 * k + 2], found[3 * k + 2], V[3 * k : 3 * k + 2]
         worst = max(worst, -normal, -V[3 * k + 2], abs(normal * V[3 * k + 2]))  # (31)
         size = float(np.linalg.norm(tangent))
-        worst = max(worst, size - mu[k] * normal, float(np.linalg.norm(size * slip + np.linalg.norm(slip) * tangent)))  # (32)
+        worst = max(
+            worst, size - mu[k] * normal, float(np.linalg.norm(size * slip + np.linalg.norm(slip) * tangent))
+        )  # (32)
     x = np.array([0.4, -0.2, 0.7])  # an open contact
     right = impulses_of(x, [0.8])[2]  # (33): max(0, -x_N)
     return {"eq_contact": worst, "erratum_34": abs(-1.0 * x[2] - right) / abs(x[2])}
@@ -152,13 +154,16 @@ def _body(rng: np.random.Generator) -> dict[str, float]:
 
 _BESIDE = f"Beside mechanics written apart, in world axes; the worst of {STATES} random states."
 NOTES = {
-    "eq_euler": "Errata of words: 'rotations around the inertial frame' with R = Rx Ry Rz turns about the moved axes, and"
+    "eq_euler": "Errata of words: 'rotations around the inertial frame' with R = Rx Ry Rz turns about the moved"
+    " axes, and"
     " 'a very small overflow number' does not overcome the singularity of (8).",
     "eq_contact": "Four contacts, random A of rank 12. J_C of 24 rows, as (11) has it, would make A singular: a point"
     " contact has 12.",
-    "erratum_16": "The superscript of the tensor on the right is the link's, not the inertial frame's: turned twice else.",
+    "erratum_16": "The superscript of the tensor on the right is the link's, not the inertial frame's: turned"
+    " twice else.",
     "erratum_24": "Sums over i alone: it must be over i and j.",
     "erratum_25": "dM_ij/dt q̇_i: the rate is that of joint j.",
-    "erratum_27": "Corrected by E_t alone, as the text has it, ω x I ω counts twice: derive in Euler coordinates, then map.",
+    "erratum_27": "Corrected by E_t alone, as the text has it, ω x I ω counts twice: derive in Euler coordinates,"
+    " then map.",
     "erratum_34": "S_11 = 1 gives an impulse to an open contact, against (33): 1 only for x_N < 0.",
 }

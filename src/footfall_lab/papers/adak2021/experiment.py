@@ -147,7 +147,8 @@ def _decoupled(robot: Robot) -> Claim:
         NAME,
         "legs_are_decoupled",
         100.0 * float(zero.mean()),
-        f"{int(zero.sum())} of {zero.size} elements. Blocks of diagonal legs are {'' if apart else 'not '}all zero; legs"
+        f"{int(zero.sum())} of {zero.size} elements. Blocks of diagonal legs are {'' if apart else 'not '}all zero;"
+        " legs"
         " at one end of the body share nothing but the body either.",
     )
 

@@ -183,7 +183,11 @@ class Spines:
         from footfall.draw.style import COLORS
 
         figure = Figure(figsize=(7.5, 3.2), layout="constrained")
-        panels = {"cost of transport": "cost_of_transport", "peak force": "peak_force", "height change": "height_change"}
+        panels = {
+            "cost of transport": "cost_of_transport",
+            "peak force": "peak_force",
+            "height change": "height_change",
+        }
         for axis, (label, key) in zip(figure.subplots(1, 3, sharey=True), panels.items()):
             for k, kind in enumerate(ARTICULATED):
                 values = [self.ratio(key, [kind], runs)[0] for runs in (TROT, BOUND, GALLOP)]

@@ -269,7 +269,8 @@ def case(
     robot: Robot | str = "spined",
 ) -> dict[str, Json]:
     """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
-    stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on the ground), peak_force [weights, on one foot], bend [rad, rms],
+    stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its
+    rise without a foot on the ground), peak_force [weights, on one foot], bend [rad, rms],
     tilt [degrees, rms], flight [share of the time].
 
     stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.

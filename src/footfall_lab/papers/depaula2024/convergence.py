@@ -100,9 +100,16 @@ def jobs(plan: Plan, choice: str, stiffness: float = STIFFNESS) -> list[Job]:
             Job(scheme=explicit, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)
             for dt in (*plan.explicit, plan.limit)
         ]
-        wanted += [Job(scheme=implicit, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.implicit]
-    wanted += [Job(scheme="explicit", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_explicit]
-    wanted += [Job(scheme="implicit_soft", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_implicit]
+        wanted += [
+            Job(scheme=implicit, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)
+            for dt in plan.implicit
+        ]
+    wanted += [
+        Job(scheme="explicit", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_explicit
+    ]
+    wanted += [
+        Job(scheme="implicit_soft", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_implicit
+    ]
     return [*wanted, Job(scheme="mujoco", choice=choice, form=FORM)]
 
 
@@ -110,10 +117,16 @@ def study(plan: Plan, choice: str, stiffness: float, runs: Runs) -> Study:
     """Errors of all runs."""
     curves, agreement = [], {}
     for case, what, duration, explicit, implicit in _cases(plan, choice):
-        limit = runs[Job(scheme=explicit, choice=what, duration=duration, dt=plan.limit, form=FORM, stiffness=stiffness)]
+        limit = runs[
+            Job(scheme=explicit, choice=what, duration=duration, dt=plan.limit, form=FORM, stiffness=stiffness)
+        ]
         for scheme, steps in ((explicit, plan.explicit), (implicit, plan.implicit)):
             errors = tuple(
-                _apart(runs[Job(scheme=scheme, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)], limit, duration)
+                _apart(
+                    runs[Job(scheme=scheme, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)],
+                    limit,
+                    duration,
+                )
                 for dt in steps
             )
             curves.append(Curve(case, scheme, steps, errors))
@@ -121,7 +134,10 @@ def study(plan: Plan, choice: str, stiffness: float, runs: Runs) -> Study:
             agreement[case] = curves[-1].errors[-1]
     theirs = runs[Job(scheme="mujoco", choice=choice, form=FORM)]
     for scheme, steps in (("explicit", plan.long_explicit), ("implicit_soft", plan.long_implicit)):
-        errors = tuple(_mean_x(runs[Job(scheme=scheme, choice=choice, dt=dt, form=FORM, stiffness=stiffness)], theirs) for dt in steps)
+        errors = tuple(
+            _mean_x(runs[Job(scheme=scheme, choice=choice, dt=dt, form=FORM, stiffness=stiffness)], theirs)
+            for dt in steps
+        )
         curves.append(Curve("ten_seconds", scheme, steps, errors))
     return Study(tuple(curves), agreement)
 

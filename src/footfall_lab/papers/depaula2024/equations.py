@@ -77,7 +77,9 @@ def _state(rng: np.random.Generator) -> dict[str, float]:
         off(foot_positions(robot, q), [p for p, _ in feet]),
     )
     J = feet_jacobian(robot, q)
-    found["eq_jacobian"] = max(off(J[:, 3:], [each for _, each in feet]), off(J[:, :3], [own.turns[i] for i in tree.feet]))
+    found["eq_jacobian"] = max(
+        off(J[:, 3:], [each for _, each in feet]), off(J[:, :3], [own.turns[i] for i in tree.feet])
+    )
     # -- dynamics
     c, G, M = own.c, own.G(GRAVITY), own.M
     found["eq_velocity_terms"] = off(velocity_terms(robot, q, v, classical=True), c)
@@ -107,7 +109,7 @@ def _state(rng: np.random.Generator) -> dict[str, float]:
 
 def _inertias(robot, own: Mechanics, X) -> dict[str, float]:  # type: ignore[no-untyped-def]
     body = robot.tree.bodies[3]
-    m, c, tensor = own.masses()[3]
+    m, _, tensor = own.masses()[3]
     block = np.zeros((6, 6))
     block[:3, :3], block[3:, 3:] = own.R[3].T @ tensor @ own.R[3], m * np.eye(3)
     right = X.motion_matrix().T @ body.inertia.matrix() @ X.motion_matrix()
@@ -168,7 +170,9 @@ def _state_space(robot, x: ndarray, v: ndarray, tau: ndarray, R: ndarray) -> dic
     right = np.concatenate([rates, R @ v[3:6], v[6:], a[:3], spatial, a[6:]])
     state = euler_state(robot, q, v)
     return {
-        "eq_state": max(off(state, np.concatenate([x, v])), off(euler_state_rate(robot, state, tau, gravity=GRAVITY), right)),
+        "eq_state": max(
+            off(state, np.concatenate([x, v])), off(euler_state_rate(robot, state, tau, gravity=GRAVITY), right)
+        ),
         "erratum_41": off(G @ rates, v[:3]),
         "erratum_42": off(v[3:6], R @ v[3:6]),
         "erratum_43": off(a[3:6], spatial),
@@ -192,12 +196,15 @@ def _quaternion(R: ndarray) -> ndarray:
 _BESIDE = f"Beside mechanics written apart, in world axes, point by point; the worst of {STATES} random states."
 NOTES = {
     "eq_tree": "Arrays of the 13 bodies, beside chains followed from every body to the root.",
-    "erratum_21": "Block-diagonal only with the frame at the centre of mass; with the frame at the joint the first moment"
+    "erratum_21": "Block-diagonal only with the frame at the centre of mass; with the frame at the joint the first"
+    " moment"
     " h = m c stays.",
     "erratum_26": "Swaps parent and child in X; Algorithm 5 has it right.",
-    "erratum_28": "The line below (28) has the transform transposed alone, against the paper's own (8), which inverts as well.",
+    "erratum_28": "The line below (28) has the transform transposed alone, against the paper's own (8), which"
+    " inverts as well.",
     "erratum_34": "A negative base has no real value at 2.2: K abs(δ)^e. The unit of K: see the set-up.",
-    "erratum_38": "Per axis the region is a square, whose corners lie a factor of √2 beyond the ellipse that the text names."
+    "erratum_38": "Per axis the region is a square, whose corners lie a factor of √2 beyond the ellipse that the"
+    " text names."
     " Nor does (38) print the sign that opposes slip.",
     "erratum_41": "G ξ' is the angular velocity in world axes, not the trunk's own.",
     "erratum_42": "Velocities are the trunk's own: the position's rate is R v_0.",

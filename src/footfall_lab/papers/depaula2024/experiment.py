@@ -16,7 +16,7 @@ from footfall.recording import metrics
 from footfall.recording.recording import Recording
 from footfall_lab.papers.claims import Claim, Outcome, Table, judge, with_first
 from footfall_lab.papers.depaula2024 import convergence, equations, figures
-from footfall_lab.papers.depaula2024.comparison import ERRORS, Comparison
+from footfall_lab.papers.depaula2024.comparison import Comparison
 from footfall_lab.papers.depaula2024.family import Family
 from footfall_lab.papers.depaula2024.runs import (
     CHOICE,
@@ -71,6 +71,11 @@ COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # what decides, and as first registered
 BESIDE = ("heun", "explicit", "implicit_soft")
 STEPS = (5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)  # [s] of "a stiff contact is slow"
 _SHORT = {"heun": "Heun", "explicit": "semi-implicit Euler", "implicit_soft": "linearly implicit"}
+SOFTER = {  # towards MuJoCo's numbers
+    "both": Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS, damping=100.0),
+    "K a tenth alone": Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS),
+    "c_max ten times alone": Job(scheme=READING, choice=CHOICE, damping=100.0),
+}
 Key = tuple[float, str, str, float]  # K, form, reading, dt
 
 
@@ -85,7 +90,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1,
         Job(scheme="mujoco_stiff", choice=CHOICE, form="rotors"),
         Job(scheme="explicit", choice=CHOICE, form="rotors"),
         Job(scheme="explicit_damped", choice=CHOICE, form="rotors"),
-        Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS, damping=100.0),
+        *SOFTER.values(),
     ]
     wanted += [job for stiffness in COLUMNS for job in _ladder(stiffness)]
     wanted += [job for stiffness in COLUMNS for job in convergence.jobs(plan, CHOICE, stiffness)]
@@ -107,9 +112,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1,
         captions=dict(CAPTIONS),
         tables=main.tables(first),
         settings=dict(SETTINGS),
-        replays={
-            "The deciding run in both simulators, side by side.": {"footfall": main.ours, "MuJoCo": main.theirs}
-        },
+        replays={"The deciding run in both simulators, side by side.": {"footfall": main.ours, "MuJoCo": main.theirs}},
     )
 
 
@@ -170,7 +173,9 @@ class TrotFindings:
                 other = OTHER_ORDER.get(key)
                 if other is not None:
                     inside = self.family.range(self.stiffness, key, other).inside
-                    note += f" Were it (φ, θ, ψ), {other:g} were printed, {'inside' if inside else 'outside'} the range."
+                    note += (
+                        f" Were it (φ, θ, ψ), {other:g} were printed, {'inside' if inside else 'outside'} the range."
+                    )
             if key in ("pitch", "roll", "force"):
                 note += (
                     " In every run of ours roll 2.7, pitch 1.3 degrees and 5.65 N appear only where one simulator rocks"
@@ -213,7 +218,8 @@ class TrotFindings:
                 NAME,
                 "contact_activation_matches",
                 found.activation,
-                f"{offsets}; both say the same {100 * found.agreement:.1f} % of the time. Reached in few gaits under any"
+                f"{offsets}; both say the same {100 * found.agreement:.1f} % of the time. Reached in few gaits"
+                " under any"
                 " reading of K: the bound tests the gait rather than the contact.",
                 spread=self._share("contact_activation_matches"),
             ),
@@ -277,8 +283,8 @@ class TrotFindings:
                 min(self.decided.trunk),
                 "Correlations over all 10 s: "
                 + ", ".join(f"{name} {value:.3f}" for name, value in zip(names, self.decided.trunk))
-                + f". Both stay upright and go forward, at {slower:.3f} and {theirs:.3f} m/s. What moves correlates; what"
-                " hardly moves in set A (pitch, 0.6 degrees in all) decides.",
+                + f". Both stay upright and go forward, at {slower:.3f} and {theirs:.3f} m/s. What moves correlates;"
+                " what hardly moves in set A (pitch, 0.6 degrees in all) decides.",
                 spread=self._share("fig5"),
             ),
             judge(
@@ -295,17 +301,19 @@ class TrotFindings:
         """Why peaks are higher, and what makes the contact slow: of the deciding column alone."""
         if self.stiffness != STIFFNESS:
             return []
-        soft = metrics.peak_force(
-            self.runs[Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS, damping=100.0)], FOOT, 99.9
-        )
+        peaks = {name: metrics.peak_force(self.runs[job], FOOT, 99.9) for name, job in SOFTER.items()}
+        alone = ", ".join(f"{name} {peak:.0f} N" for name, peak in peaks.items() if name != "both")
         largest = {k: self._largest_step(k) for k in COLUMNS}
         return [
             judge(
                 NAME,
                 "peaks_from_stiffness_and_damping",
-                soft / self.decided.peaks[0],
-                f"{soft:.0f} N against {self.decided.peaks[0]:.0f} N with Table I's, {self.decided.peaks[1]:.0f} N in"
-                " MuJoCo. K and c_max changed together.",
+                peaks["both"] / self.decided.peaks[0],
+                f"{peaks['both']:.0f} N with both changed, {alone}, against {self.decided.peaks[0]:.0f} N with"
+                " Table I's and"
+                f" {self.decided.peaks[1]:.0f} N in MuJoCo. MuJoCo's 100 is no damping in N s/m, so that the"
+                " comparison of"
+                " numbers is the paper's.",
             ),
             judge(
                 NAME,
@@ -331,9 +339,7 @@ class TrotFindings:
     def own(self, first: TrotFindings) -> list[Claim]:
         """Return our own questions; those that the reading of K touches with both columns."""
         rotors = Job(scheme="implicit", choice=CHOICE, form="rotors", stiffness=FIRST_STIFFNESS)
-        stiff = Comparison.of(
-            self.runs[rotors], self.runs[Job(scheme="mujoco_stiff", choice=CHOICE, form="rotors")]
-        )
+        stiff = Comparison.of(self.runs[rotors], self.runs[Job(scheme="mujoco_stiff", choice=CHOICE, form="rotors")])
         near = first.found[FIRST_STIFFNESS, "rotors", "implicit", DT]
         damped = self.runs[Job(scheme="explicit_damped", choice=CHOICE, form="rotors")]
         beside = "." if near is None else f"; ({near.x:.0f}, {near.y:.1f}, {near.z:.1f}) mm from MuJoCo as in Table I."
@@ -368,7 +374,8 @@ class TrotFindings:
             NAME,
             "explicit_dt_1e-4_converged",
             1e3 * drop.at(DT),
-            f"K {self.stiffness:g} N/mm^2.2. Trunk's error against the limit of the explicit scheme itself, at dt 1e-4 s,"
+            f"K {self.stiffness:g} N/mm^2.2. Trunk's error against the limit of the explicit scheme itself, at dt"
+            " 1e-4 s,"
             f" with rotors: drop, after 0.5 s, {1e3 * drop.at(DT):.2g} mm explicit, {1e3 * soft['drop'].at(DT):.2g} mm"
             f" linearly implicit; first second of trot {1e3 * trot.at(DT):.2g} and {1e3 * soft['trot'].at(DT):.2g} mm."
             f" Over 10 s mean |x - x of MuJoCo| is {moves}; linearly implicit, {1e3 * far:.0f} mm at 1e-4 s. As steps"
@@ -397,11 +404,14 @@ class TrotFindings:
             "The Mini Cheetah trots for ten seconds under joint PD control, once on footfall's compliant contact and"
             f" once in MuJoCo, with the constants of the paper's Table I. It goes at {e.speeds[0]:.3f} m/s here and at"
             f" {e.speeds[1]:.3f} m/s in MuJoCo; the force on the left fore foot correlates {e.vertical:.2f}, its peaks"
-            f" are {e.peaks[0] / e.peaks[1]:.2f} times MuJoCo's, contacts agree {100 * e.agreement:.0f} % of the time. The"
+            f" are {e.peaks[0] / e.peaks[1]:.2f} times MuJoCo's, contacts agree {100 * e.agreement:.0f} % of the"
+            " time. The"
             f" paper's gait constants are not public: over {size} gaits that trot in MuJoCo ({self.family.drawn} drawn)"
             f" {inside} of its seven errors lie inside our range, and its five sentences hold together in"
-            f" {round(size * (together.share or 0.0))}. As first registered, with K 1 000 times stiffer than its printed"
-            f" unit says, the robot creeps at {first.decided.speeds[0]:.3f} m/s: not a property of the paper's model, but"
+            f" {round(size * (together.share or 0.0))}. As first registered, with K 1 000 times stiffer than its"
+            " printed"
+            f" unit says, the robot creeps at {first.decided.speeds[0]:.3f} m/s: not a property of the paper's"
+            " model, but"
             " of explicit steps of 1e-4 s on so stiff a contact. The set-up, not a bound, was changed after results had"
             " been seen, by units, stability and sentences; so both columns stay. Heun's two friction forces have"
             " opposite signs in most contact steps and cancel below a slip of 0.2 to 0.4 m/s, at either K (85 and 68 %"
@@ -424,11 +434,15 @@ class TrotFindings:
 
     def tables(self, first: TrotFindings) -> tuple[Table, ...]:
         printed = ("", "printed", "", *(f"{v:g}" for v in PRINTED.values()), "very similar", "slightly higher", "")
-        rows = [
-            _row(key, found) for findings in (self, first) for key, found in findings.found.items()
-        ]
+        rows = [_row(key, found) for findings in (self, first) for key, found in findings.found.items()]
         cells = [
-            (f"{findings.stiffness:g}", curve.case.replace("_", " "), READINGS[curve.scheme].label, f"{dt:g}", _mm(error))
+            (
+                f"{findings.stiffness:g}",
+                curve.case.replace("_", " "),
+                READINGS[curve.scheme].label,
+                f"{dt:g}",
+                _mm(error),
+            )
             for findings in (self, first)
             for curve in findings.study.curves
             for dt, error in zip(curve.steps, curve.errors)
@@ -438,7 +452,8 @@ class TrotFindings:
                 f"Set {CHOICE}: both readings of K, schemes and forms of the robot",
                 HEADER,
                 (printed, *rows),
-                "Against MuJoCo with the constants of Table I; the first row of ours decides. Peak: 99.9th percentile of"
+                "Against MuJoCo with the constants of Table I; the first row of ours decides. Peak: 99.9th"
+                " percentile of"
                 " the left fore foot's vertical force, over MuJoCo's.",
             ),
             self._family_table(),
@@ -465,7 +480,8 @@ class TrotFindings:
             f"{len(self.family.members)} gaits that trot in MuJoCo, of {self.family.drawn} that were drawn",
             ("claim", "printed", "as printed", "as first registered"),
             tuple(rows),
-            "5th to 95th percentile of errors, and whether the printed one is inside; in how many gaits sentences hold by"
+            "5th to 95th percentile of errors, and whether the printed one is inside; in how many gaits sentences"
+            " hold by"
             " their registered bounds. A fall of ours counts as a sentence that does not hold.",
         )
 
@@ -488,7 +504,7 @@ def _identities() -> list[Claim]:
     down = np.array([0.0, 0.0, -1.0])
     touch = float(law.law(1e-12, down, 2.0, 0.0)[0][2])
     worst, rng = 0.0, np.random.default_rng(3)
-    job = Job(scheme=READING, choice=CHOICE, duration=0.01)
+    job = Job(scheme="implicit_soft", choice=CHOICE, duration=0.01)
     for _ in range(3):
         worst = max(worst, _tilted(job, rng))
     return [
@@ -499,7 +515,13 @@ def _identities() -> list[Claim]:
             f"At 1e-12 m and 1 m/s; without the ramp {law.damping:g} N at the first touch.",
             holds=touch < 1e-6,
         ),
-        judge(NAME, "works_on_any_plane", worst, "Ten ticks from standing, tilted by up to 30 degrees about any axis."),
+        judge(
+            NAME,
+            "works_on_any_plane",
+            worst,
+            "Ten ticks from standing, tilted by up to 30 degrees about any axis. Linearly implicit steps: explicit ones"
+            " chatter, which makes a difference of rounding into one of 20 % within as many ticks.",
+        ),
     ]
 
 

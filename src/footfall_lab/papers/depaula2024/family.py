@@ -85,7 +85,10 @@ class Family:
 
     def share(self, stiffness: float, ids: Sequence[str]) -> Spread:
         """Return the share of gaits in which sentences hold, all of them, by their registered bounds."""
-        held = [each is not None and all(holds(id, each.sentences[id]) for id in ids) for each in self.comparisons(stiffness)]
+        held = [
+            each is not None and all(holds(id, each.sentences[id]) for id in ids)
+            for each in self.comparisons(stiffness)
+        ]
         return Spread(of=OF, runs=len(held), share=float(np.mean(held)))
 
 

@@ -256,7 +256,8 @@ class LegFindings:
             "fabrik_keeps_limits",
             beyond,
             f"The worst of {asked} targets, half of them out of reach, from starts beyond the limits, and of the race's"
-            f" {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm: a limit on"
+            f" {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm: a"
+            " limit on"
             " the wrong side of the start is not got around. The closed form, the best of nine angles of the last link,"
             f" reaches {100.0 * (1.0 - self.races['dynakat', FINE]['closed'].failures):.1f} %.",
             holds=beyond == 0.0,
@@ -283,7 +284,8 @@ class LegFindings:
             "redundant_link_sets_contact_angle",
             float(high - low) if held[middle] else 0.0,
             f"Standing, the left fore foot stays in place to {FINE:g} m while its link takes any angle from"
-            f" {low:.0f} to {high:.0f} degrees, limits kept. A link whose foot is on the ground has at most 180 degrees:"
+            f" {low:.0f} to {high:.0f} degrees, limits kept. A link whose foot is on the ground has at most 180"
+            " degrees:"
             " beyond 90 either way its upper end is below the floor. A leg of three joints has one angle, or one a"
             " knee.",
         )

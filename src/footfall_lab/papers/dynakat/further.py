@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
@@ -22,14 +24,20 @@ MOST = 1000  # iterations
 
 
 def claims(robot: Robot, quick: bool) -> list[Claim]:
-    return [_several(20 if quick else 200), _exact(20 if quick else 200), _three_joints(robot), not_asked(), *_equations(robot)]
+    return [
+        _several(20 if quick else 200),
+        _exact(20 if quick else 200),
+        _three_joints(robot),
+        not_asked(),
+        *_equations(robot),
+    ]
 
 
 # -- several end effectors, as section 4.3 of Aristidou and Lasenby 2011 has them --------------------------------------
 def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
     """Return points of a chain whose first is put somewhere, each next pulled after it at its length."""
     found = [first]
-    for old, new in zip(points, points[1:]):
+    for old, new in pairwise(points):
         way = new - found[-1]
         found.append(found[-1] + way * (np.linalg.norm(new - old) / np.linalg.norm(way)))
     return found
@@ -38,7 +46,7 @@ def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
 def reach_all(
     root: Float[ndarray, "2 3"], legs: list[Float[ndarray, "n 3"]], targets: Float[ndarray, "k 3"], iterations: int
 ) -> tuple[list[ndarray], int]:
-    """Return the legs after FABRIK with one sub-base: ``root`` is a link from the fixed root to it, legs begin there."""
+    """Return the legs after FABRIK with one sub-base, to which ``root`` is a link from where the tree is fixed."""
     base = root[0]
     for made in range(iterations):
         if max(np.linalg.norm(leg[-1] - target) for leg, target in zip(legs, targets)) < 1e-3:
@@ -91,7 +99,8 @@ def _exact(count: int) -> Claim:
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
-        f"Five links of balls, {count} targets. What is left shrinks by a factor in each iteration: after 200 of them it is"
+        f"Five links of balls, {count} targets. What is left shrinks by a factor in each iteration: after 200 of"
+        " them it is"
         f" {np.median(later):.0e} m, which is rounding.",
         holds=min(left) > 1e-15,
     )

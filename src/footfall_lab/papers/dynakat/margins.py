@@ -74,7 +74,8 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             experiment,
             "fabrik_in_closed_loop",
             walk.mean_speed(1.0),
-            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; the joints of a tick begin the next.",
+            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; the joints of a tick begin the"
+            " next.",
             holds=upright and walk.mean_speed(1.0) > 0.05,
         ),
         judge(
@@ -83,7 +84,8 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             outside,
             f"In {walk.duration:.0f} s of walk, FABRIK in the compiled loop, {walk.mean_speed(1.0):.3f} m/s, the centre"
             f" of mass is outside the polygon of the contact points {outside:.0f} % of the time and the robot does"
-            f"{' not' if upright else ''} tip: it steps before it could. The margin over all four feet, touching or not,"
+            f"{' not' if upright else ''} tip: it steps before it could. The margin over all four feet, touching or"
+            " not,"
             f" is then {1e3 * margins.wide.min():.0f} to {1e3 * margins.wide.max():.0f} mm.",
             holds=not (upright and outside > 0.0),
         ),

@@ -239,7 +239,8 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
         f" {crossings(runs[WHOLE], KNEE, *turn_of(runs[WHOLE].plan))} times while the body turns. In the walk, where a"
         f" swinging leg unloads them, they change it {crossings(walks[WHOLE], KNEE, *steps)} times, and it is"
         f" {1e3 * walking[0]:.0f} against {1e3 * walking[1]:.0f} mrad/s, {walking[0] / walking[1]:.2f} times. Rotor,"
-        " stiffness, play and friction are chosen, the paper prints none of them. Without play and friction the same belts"
+        " stiffness, play and friction are chosen, the paper prints none of them. Without play and friction the"
+        " same belts"
         f" give {smooth / rigid:.2f} times: burrs are there, and come from the play, as the paper says. With one number"
         f" changed: {', '.join(f'{name} {value:.2f}' for name, value in others.items())}.",
         spread=range_of([whole / rigid, *others.values()], None, "choices of play, rotors and belts", (0.0, 100.0)),

@@ -39,7 +39,9 @@ def claims(robot: Robot) -> list[Claim]:
         own = Mechanics.of(plain, q, v)
         feet = [own.point(i, r) for i, r in zip(plain.tree.feet, plain.tree.foot_positions)]
         J = screw_feet_jacobian(plain, q)
-        screws = max(off(screw_foot_positions(plain, q), [p for p, _ in feet]), off(J[:, 3:], [each for _, each in feet]))
+        screws = max(
+            off(screw_foot_positions(plain, q), [p for p, _ in feet]), off(J[:, 3:], [each for _, each in feet])
+        )
         forces = 30.0 * rng.normal(size=(plain.nf, 3))
         pushed = sum(each.T @ f for (_, each), f in zip(feet, forces))
         classical = a + np.concatenate([np.zeros(3), np.cross(v[:3], v[3:6]), np.zeros(plain.nj)])
@@ -119,8 +121,10 @@ def _ellipse() -> float:
 _BESIDE = "Beside mechanics written apart, in world axes"
 NOTES = {
     "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with the knee of (6) set right.",
-    "eq_screws": f"{_BESIDE}; {STATES} random states. Labels of (8): the knee of leg 2 is called S_31, and no S_33 is given.",
-    "eq_system": f"{_BESIDE}: torques with foot forces and base acceleration given, and accelerations in the air. With two"
+    "eq_screws": f"{_BESIDE}; {STATES} random states. Labels of (8): the knee of leg 2 is called S_31, and no S_33"
+    " is given.",
+    "eq_system": f"{_BESIDE}: torques with foot forces and base acceleration given, and accelerations in the air."
+    " With two"
     " or more feet down and nothing measured inverse dynamics has many solutions (a trot's C is 84 x 84 of rank 83).",
     "eq_paths": "(22) integrated by hand; (25) by the feet of the planned joints.",
     "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: printed, a joint's"

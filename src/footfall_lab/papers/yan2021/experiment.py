@@ -227,7 +227,8 @@ class WalkFindings:
             f"Stepping on the spot, the body at rest, foot forces given. Root mean square difference over {len(off)}"
             f" instants of two cycles: {_rms(off[self.swinging]):.2f} N m while the foot swings,"
             f" {_rms(off[~self.swinging]):.2f} N m while it stands, of a range of {span:.1f} N m; correlation"
-            f" {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. Beside it, walking {STEP:g} m a step with what the plan"
+            f" {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. Beside it, walking {STEP:g} m a step with what"
+            " the plan"
             f" knows alone: {100.0 * _rms(moving) / walked:.1f} % of the range, since horizontal foot forces of three"
             " standing feet are not determined by the motion (erratum of eq. 19).",
         )
@@ -260,12 +261,18 @@ class WalkFindings:
         words = ", ".join(f"{name} {usual[name]:.0f} N m ({above[name]:.1f} % of the time above 40)" for name in peaks)
         motor = next(actuator for actuator in self.robot.actuators if actuator.joint == KNEE)
         chosen = (
-            "Masses and lengths are chosen: this is a robot of that size, not XiLing. Behind the belt of 1:2 the motor gives"
+            "Masses and lengths are chosen: this is a robot of that size, not XiLing. Behind the belt of 1:2 the"
+            " motor gives"
             f" half of it: its continuous 40 N m are {motor.continuous_torque:g} N m at the knee."
         )
         ranges = [
-            range_of([values[k] for values in self.by_mass.values()], limit, "robots of 0.7 to 1.3 times the masses", (0, 100))
-            for k, limit in ((0, None), (1, None))
+            range_of(
+                [values[k] for values in self.by_mass.values()],
+                None,
+                "robots of 0.7 to 1.3 times the masses",
+                (0, 100),
+            )
+            for k in (0, 1)
         ]
         return [
             judge(
@@ -304,11 +311,14 @@ class WalkFindings:
                 NAME,
                 "joint_torque_from_imu_and_foot_force",
                 filtered[1.0],
-                f"Through filters of {setup(NAME)['filter']:g} Hz, over {len(self.rows)} instants. By noise, of the chosen:"
-                f" {', '.join(f'{share:g} x {value:.1f} %' for share, value in filtered.items())}; without noise it is the"
+                f"Through filters of {setup(NAME)['filter']:g} Hz, over {len(self.rows)} instants. By noise, of the"
+                " chosen:"
+                f" {', '.join(f'{share:g} x {value:.1f} %' for share, value in filtered.items())}; without noise it"
+                " is the"
                 f" filter's delay that is left. Without a filter, rates differentiated over 2 ms:"
                 f" {float(shares[worst]):.1f} % at {self.robot.joint_names[worst]}, median of the joints"
-                f" {np.median(shares):.1f} %; with ideal sensors so differentiated {_rms(central - torque):.2f} N m are left"
+                f" {np.median(shares):.1f} %; with ideal sensors so differentiated {_rms(central - torque):.2f} N m"
+                " are left"
                 " (impacts are not differentiable). The paper prints neither noise nor filter.",
                 spread=range_of(filtered.values(), None, "amounts of noise, none to twice the chosen", (0, 100)),
             ),
@@ -342,7 +352,8 @@ class WalkFindings:
             NAME,
             "filtered_sensors_give_torques",
             float(shares[0].max()),
-            f"Median of the joints {np.median(shares[0]):.1f} %, all joints together {together:.2f} N m. Most of it is the"
+            f"Median of the joints {np.median(shares[0]):.1f} %, all joints together {together:.2f} N m. Most of it"
+            " is the"
             " filter's delay: against the torques as they were that long before,"
             f" {shares[1].max():.1f} % at worst. Without the filter it is noise instead.",
         )
@@ -385,8 +396,10 @@ class WalkFindings:
             NAME,
             "fig12_postures",
             reached,
-            f"Feet of {1e3 * SMALL_FOOT:.0f} mm, the smaller of both ways. Held: {words} deg; largest error {worst:.2f} deg."
-            f" On XiLing's chosen balls of 25 mm the yaw is {yaw:.2f} deg, since they roll as the shanks lean (feet move"
+            f"Feet of {1e3 * SMALL_FOOT:.0f} mm, the smaller of both ways. Held: {words} deg; largest error"
+            f" {worst:.2f} deg."
+            f" On XiLing's chosen balls of 25 mm the yaw is {yaw:.2f} deg, since they roll as the shanks lean (feet"
+            " move"
             f" {1e3 * slip(self.runs['postures']):.1f} mm); the paper's spherical joints do not roll.",
             compared=ratio,
         )
@@ -398,7 +411,8 @@ class WalkFindings:
             NAME,
             "fig13_yaw_15_in_0.9s",
             settled,
-            f"The plan moves for 0.9 s. The body stood at {ends[0]:.2f} degrees before and stands at {ends[1]:.2f} after:"
+            f"The plan moves for 0.9 s. The body stood at {ends[0]:.2f} degrees before and stands at {ends[1]:.2f}"
+            " after:"
             " feet of 25 mm roll as the shanks lean.",
             compared=settled if there else float("inf"),
         )

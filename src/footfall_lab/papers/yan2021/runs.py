@@ -68,7 +68,15 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
         "postures": standing_postures(robot),
         "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
         "on the spot": plan_walk(  # figure 11: one leg after the other swings, the body stays where it is
-            robot, "walk", 0.0, swing_time=SWING_TIME, duty=0.75, height=HEIGHT, cycles=cycles, sway=SWAY, load_time=0.02
+            robot,
+            "walk",
+            0.0,
+            swing_time=SWING_TIME,
+            duty=0.75,
+            height=HEIGHT,
+            cycles=cycles,
+            sway=SWAY,
+            load_time=0.02,
         ),
     }
 
