@@ -4,8 +4,8 @@ Sentences and numbers: ``holds`` and ``does_not_hold`` say what our runs of what
 or a counterexample that no unprinted number can change; ``open``: a number whose set-up is not printed, with the range
 over what is not printed; ``not_testable``: the note says what is missing. Equations: ``verified`` or ``erratum``.
 Computing times have no verdict, ``time``. Sentences of a survey, about others' robots, are ``shown`` or ``not_shown``
-by our runs. A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is never
-counted.
+by our runs. A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is
+never counted.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Robot:
 
     name: str
     links: Sequence[Link]
-    joints: Sequence[Joint] = ()
+    joints: Sequence[Joint] = ()  # as they were given; q is in the order of joint_names
     feet: Sequence[Foot] = ()
     actuators: Sequence[Actuator] = ()
     floating: bool = True
