@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,7 @@ from footfall.gait import tuned
 from footfall.gait.named_plans import PLANS
 from footfall.gait.oscillators.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.planner import WalkPlan
 from footfall.gait.transition import Transition
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -72,8 +74,14 @@ class Planned:
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
+    commanded_speed: float | None  # [m/s], as the controller follows it; the fastest of a schedule
+    nominal_speed: float | None  # [m/s] of a gait or plan that was given no speed: what its strides would make
     ramp: float  # time of the start that means leave out [s]
+
+    @property
+    def speed(self) -> float:
+        """The commanded speed, or the nominal one where none is commanded [m/s]."""
+        return self.commanded_speed if self.commanded_speed is not None else self.nominal_speed or 0.0
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
@@ -159,7 +167,21 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.COMMAND_CONTROLLERS, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
-    return Planned(options, simulation, gait, followed.forward, ramp)
+    nominal = _nominal_speed(options, controller, gait)
+    commanded = followed.forward if nominal is None else None
+    return Planned(options, simulation, gait, commanded, nominal, ramp)
+
+
+def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:
+    """Return the speed of an open-loop gait or plan [m/s]; none where a speed is commanded."""
+    if options.speed is not None or options.schedule is not None:
+        return None
+    if isinstance(controller, PlanFollower):
+        walk = controller.plan
+        if not isinstance(walk, WalkPlan):
+            return 0.0
+        return math.copysign(math.hypot(walk.step, walk.side), walk.step) / walk.gait.period
+    return gait.speed if gait is not None and options.controller in control_named.GAIT_CONTROLLERS else None
 
 
 def _schedule(options: RunOptions) -> Schedule:

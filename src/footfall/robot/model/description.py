@@ -62,7 +62,10 @@ class Poses(dict[str, Pose]):
 class Robot:
     """A tree of links on a floating or fixed base.
 
-    ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
+    ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
+    they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
+    may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
+    q. ``rotors`` says how rotors count:
     ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
     the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
     last pattern that fits counts.
@@ -70,7 +73,7 @@ class Robot:
 
     name: str
     links: Sequence[Link]
-    joints: Sequence[Joint] = ()
+    joints: Sequence[Joint] = ()  # as they were given; q is in the order of joint_names
     feet: Sequence[Foot] = ()
     actuators: Sequence[Actuator] = ()
     floating: bool = True

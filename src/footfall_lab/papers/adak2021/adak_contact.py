@@ -65,6 +65,8 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
     claims = (
         exactness(runs),
         adak_steps.stability(steps),
+        adak_steps.accuracy(steps),
+        otherwise(runs),
         stands(runs["stand"]),
         drops(runs["drop"]),
         trots(runs["trot"]),
@@ -187,6 +189,14 @@ def exactness(runs: dict[str, Recording]) -> Claim:
         " minimisation is ours (Gauss-Newton): the paper names none and gives no count."
     )
     return judge(NAME, "least_squares_reaches_exact_solution", share, note)
+
+
+def otherwise(runs: dict[str, Recording]) -> Claim:
+    """Where least squares do not reach the exact solution: nowhere in these runs."""
+    reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
+    return judge(
+        NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver."
+    )
 
 
 def _sum(runs: dict[str, Recording]) -> tuple[int, int]:

@@ -67,6 +67,17 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
         "trot": plan_walk(robot, "trot", STEP, swing_time=SWING_TIME, height=HEIGHT, cycles=cycles, load_time=0.02),
         "postures": standing_postures(robot),
         "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
+        "on the spot": plan_walk(  # figure 11: one leg after the other swings, the body stays where it is
+            robot,
+            "walk",
+            0.0,
+            swing_time=SWING_TIME,
+            duty=0.75,
+            height=HEIGHT,
+            cycles=cycles,
+            sway=SWAY,
+            load_time=0.02,
+        ),
     }
 
 
@@ -108,8 +119,20 @@ def xiling() -> Robot:
 
 
 # -- what models say ---------------------------------------------------------------------------------------------------
+def given_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
+    """Joint torques of the whole-body model for the planned motion, foot forces given [N m]: figure 11's "model"."""
+    robot, out = run.robot, []
+    for t in times:
+        states = [_state(run, t + k * dt) for k in (-1, 0, 1)]
+        v, a = _differences(states, dt)
+        J = feet_jacobian(robot, states[1], "contact", np.eye(3))
+        forces = run.rec.force[int(np.argmin(np.abs(run.rec.time - t)))]
+        out.append((inverse_dynamics(robot, states[1], v, a) - np.einsum("kij,ki->j", J[:, 3:], forces))[6:])
+    return np.array(out)
+
+
 def planned_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
-    """Joint torques of the whole-body model for the *planned* motion [N m]: figure 11's "model".
+    """Joint torques of the whole-body model for the *planned* motion [N m], with what the plan knows alone.
 
     Eq. (19) with what the plan knows alone: positions, velocities and accelerations by differences of the plan, and
     foot forces that carry the planned load (its vertical part: with more than one foot down, friction between the feet
