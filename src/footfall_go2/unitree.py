@@ -76,7 +76,7 @@ class Wiring:
         imu = Inertial(np.array(message.get("imu_state.accelerometer")), np.array(message.get("imu_state.gyroscope")))
         force = np.array(message.get("foot_force"), dtype=float)[self.place_of]
         return RobotState(
-            time=message.get("tick")[0] * 1e-3,  # starts again after 49 days
+            time=message.get("tick")[0] * 1e-3,
             position=position,
             velocity=velocity,
             torque=torque,

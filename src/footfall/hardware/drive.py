@@ -1,8 +1,8 @@
 """A footfall controller drives a robot through a connection: preflight, soft start, walk, sit down; damp if in doubt.
 
 Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A state
-that no longer comes or no longer advances, a state out of limits, a command that is not finite, a controller that fails and the stop key end in ``damp``.
-However ``run`` ends, even by an error of what it was given, the last command is a damping one.
+that no longer comes or advances, a state out of limits, a command that is not finite, a controller that fails and the
+stop key end in ``damp``. However ``run`` ends, even by an error of what it was given, the last command damps.
 """
 
 from __future__ import annotations
