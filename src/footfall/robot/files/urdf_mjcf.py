@@ -55,8 +55,7 @@ def load_model(
     robot, remarks = _assemble(draft, feet, file, lock_wheels)
     if floating is None and draft.floating and draft.root() == "world":
         remarks.append("its root 'world' floats with the rest: floating=False fixes it")
-    if package.missing:
-        remarks.insert(0, _missing(list(package.missing)))
+    remarks[:0] = _not_read(package)
     if remarks:
         warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=callers_level())
     return robot
@@ -185,8 +184,18 @@ def _check_bodies(robot: Robot, odd: list[str]) -> None:
             )
 
 
-def _missing(references: list[str]) -> str:
-    first = shown(references[0])
-    if len(references) == 1:
-        return f"{first} was not found and is left out (dynamics needs no meshes)"
-    return f"{len(references)} meshes, {first} first, were not found and are left out (dynamics needs no meshes)"
+def _not_read(package: Package) -> list[str]:
+    """What is said of files that the model names and that may not be opened, or are not there."""
+    outside, missing, remarks = list(package.outside), list(package.missing), []
+    if outside:
+        more = "" if len(outside) == 1 else f", as are {len(outside) - 1} more like it"
+        why = package.outside[outside[0]]
+        remarks.append(f"{shown(outside[0])} is left out{more}: it {why} (dynamics needs no meshes)")
+    if len(missing) == 1:
+        remarks.append(f"{shown(missing[0])} was not found and is left out (dynamics needs no meshes)")
+    elif missing:
+        first = shown(missing[0])
+        remarks.append(
+            f"{len(missing)} meshes, {first} first, were not found and are left out (dynamics needs no meshes)"
+        )
+    return remarks
