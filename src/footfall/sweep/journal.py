@@ -88,9 +88,12 @@ class Journal:
 
     def _write(self, entry: dict[str, Json]) -> None:
         data = json.dumps(entry, allow_nan=False).encode() + b"\n"
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:  # a full disk: resume goes on from the last whole line
+            raise FootfallError(f"cannot write the journal {self.path}: {reason(error)}") from None
 
     def append(self, digest: str, parameters: dict[str, Json], answer: dict[str, Json]) -> None:
         """Keep the answer of an item: it is on the disk when this returns."""
