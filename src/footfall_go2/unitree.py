@@ -16,6 +16,7 @@ from footfall.control.interface import Inertial, JointCommand
 from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
+from footfall.hardware.limits import UNIT
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
@@ -79,7 +80,7 @@ class Wiring:
             position=position,
             velocity=velocity,
             torque=torque,
-            attitude=quat / length if length > 0.5 else np.full(4, np.nan),
+            attitude=quat / length if abs(length - 1.0) < UNIT else quat,  # float32; any other is for the limits
             imu=imu,
             foot_load=force if loads else np.full(4, np.nan),
         )

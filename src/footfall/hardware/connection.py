@@ -75,6 +75,28 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
+STILL = 0.1  # [rad/s] a joint that is faster has another position in the next state
+
+
+def is_newer(state: RobotState, last: RobotState | None) -> bool:
+    """Return whether a state was measured after another one; a message that was merely sent again was not.
+
+    The robot's own clock has to have advanced (one that is not finite is left to the limits), and the sensors must not
+    repeat bit for bit what they measured before while joints are reported to move.
+    """
+    if last is None or not np.isfinite(state.time):
+        return True
+    if state.time <= last.time:
+        return False
+    pairs = (
+        (state.position, last.position),
+        (state.velocity, last.velocity),
+        (state.imu.gyro, last.imu.gyro),
+        (state.imu.acceleration, last.imu.acceleration),
+    )
+    return not (np.abs(state.velocity).max() > STILL and all(np.array_equal(new, old) for new, old in pairs))
+
+
 def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:
     """Every motor resists motion, and the robot sinks down: what both sides do when the other is not heard."""
     return JointCommand(kd=float(DAMPING * supported_weight(robot, gravity))).broadcast(robot.nj)
@@ -105,4 +127,4 @@ class Watchdog:
     _missing: bool = False
 
 
-__all__ = ["Connection", "RobotState", "Watchdog", "damping"]
+__all__ = ["Connection", "RobotState", "Watchdog", "damping", "is_newer"]

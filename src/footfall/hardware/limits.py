@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,6 +15,8 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+
+UNIT = 0.01  # by which the length of an attitude may differ from 1
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class SafetyLimits:
         """Why a robot in this state must be damped; empty if it need not."""
         if not state.finite:
             return "the robot's state is not finite"
+        length = math.hypot(*state.attitude)
+        if not abs(length - 1.0) < UNIT:
+            return f"the trunk's attitude is not a unit quaternion: its length is {length:.3g}"
         lean = float(np.arccos(np.clip(to_rotation(state.attitude)[2, 2], -1.0, 1.0)))
         if lean > self.tilt:
             return f"the trunk leans by {np.degrees(lean):.0f} degrees"

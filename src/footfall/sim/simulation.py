@@ -168,7 +168,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def __getstate__(self) -> dict[str, PyTree]:
         """Return the state for copies and other processes, where machine code is made again on first use."""
-        return {**self.__dict__, "_backend": None, "_energies": None}
+        state = {**self.__dict__, "_backend": None, "_energies": None}
+        state.pop("_advancing", None)
+        return state
 
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:

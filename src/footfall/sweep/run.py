@@ -15,8 +15,9 @@ from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
 from footfall.sweep.cluster import PATIENCE, Cluster
 from footfall.sweep.item import DONE, FAILED, check_names
-from footfall.sweep.journal import Journal, code_allowed
+from footfall.sweep.journal import Journal
 from footfall.sweep.local import Answer, run_local
+from footfall.sweep.permission import allow, is_allowed
 from footfall.sweep.study import Item, Study, read_study
 from nptrace._types import Json
 
@@ -81,7 +82,8 @@ def run(
 
     out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
     cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one per core unless given.
-    allow_code: the study's ``function`` may run, here and on the workers; a study that is resumed remembers it.
+    allow_code: the study's ``function`` may run, here and on the workers; it is remembered for ``resume`` in
+    the user's own state folder, until the code in the study's folder changes.
     """
     study = study if isinstance(study, Study) else read_study(study)
     if workers is not None and workers < 1:
@@ -89,7 +91,7 @@ def run(
     tables.check_installed()
     folder = Path(out) if out is not None else Path("out") / study.name
     resume = resume or retry_failed
-    if study.runs_code and not allow_code and not (resume and study.function in code_allowed(folder)):
+    if study.runs_code and not allow_code and not (resume and is_allowed(study.function, study.folder)):
         raise InputError(
             f"the function {study.function!r} of the study '{study.name}' is code, which would run with your rights:"
             " if you trust it, add  --allow-code  (allow_code=True in Python)"
@@ -99,8 +101,8 @@ def run(
     said = progress or (lambda what, done, of: None)
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(contextlib.closing(Journal(folder, study.name, resume, dict(versions()))))
-        if study.runs_code:
-            journal.allow(study.function)
+        if study.runs_code and allow_code:
+            allow(study.function, study.folder)
         pending = _pending(items, journal, retry_failed)
         far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
         (folder / STUDY).write_text(study.text, encoding="utf-8")
