@@ -33,7 +33,7 @@ MODES = {"balance": 1, "walk": 3, "down": 5, "up": 6, "damp": 7}  # as the state
 
 
 class Sport:
-    """What the robot does when no low-level program commands it; ``compile`` makes its plan machine code."""
+    """The behaviour of the robot when no low-level program commands it; ``compile`` makes its plan machine code."""
 
     def __init__(self, robot: Robot, rate: float, compile: Callable[..., PyTree], gravity: Gravity) -> None:
         self.robot, self.gravity = robot, gravity
@@ -186,7 +186,7 @@ class Sport:
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def command(self, now: float, sensed: Sensed) -> JointCommand:
-        """What the motors are asked now."""
+        """Return the command to the motors now."""
         self.busy = self.busy and self._glide is not None and now < self._glide.end
         if self.mode == "damp" or (self.mode != "balance" and self._glide is None):
             return damping(self.robot, self.gravity)

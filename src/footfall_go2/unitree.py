@@ -62,7 +62,7 @@ class Wiring:
         message.set("crc", [message.checksum()])
 
     def loads(self, load: Float[ndarray, "nf"]) -> list[int]:
-        """Of the feet [N], as whole numbers in the order of the messages; nothing where no sensor says."""
+        """Return the loads of the feet [N], as whole numbers in the order of the messages; nothing without sensors."""
         return np.clip(np.nan_to_num(load[self.feet]), 0, _MOST_LOAD).astype(int).tolist()
 
     def state(self, message: Foreign, loads: bool = True) -> RobotState:

@@ -180,7 +180,7 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
 # -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """What a recording says of a robot."""
+    """Parameters of a robot as a recording shows them."""
 
     robot: Robot
     base: BaseParameters
@@ -354,7 +354,7 @@ def _loads(
     gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    """Return the loads on the bodies: motors, springs and feet, less what armature and exact rotors take."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
     if any(body.spins for body in robot.tree.bodies):

@@ -34,7 +34,7 @@ _ENOUGH = 1e-5  # of the cost: a turn that gains less is the last
 
 @dataclass(frozen=True)
 class Motors:
-    """What a recording says of the motors: a table of one row a joint and a column each of ``COLUMNS``."""
+    """Parameters of the motors fitted to a recording: a table of one row a joint and a column each of ``COLUMNS``."""
 
     method: str
     table: Float[ndarray, "nj 7"]
@@ -53,7 +53,7 @@ class Motors:
         return (place < _AT_BOUND) | (place > 1.0 - _AT_BOUND)
 
     def verdict(self, joint: int, column: int) -> str:
-        """What is to be said of one number, if anything."""
+        """Return a remark on one number, or nothing."""
         if self.at_bound[joint, column]:
             return "at the end of its range"
         if self.half_width[joint, column] >= _WIDE * _SPAN[column]:
@@ -68,7 +68,7 @@ def start_table(hanging: Hanging) -> Float[ndarray, "nj 7"]:
 
 
 def rms(errors: Float[ndarray, "n nj"]) -> Float[ndarray, "nj"]:
-    """Of every joint [rad]."""
+    """Return the root mean square error of every joint [rad]."""
     return np.sqrt(np.mean(errors**2, axis=0))
 
 
@@ -168,7 +168,7 @@ def _normal(away: ndarray, slopes: ndarray, group: list[int]) -> tuple[ndarray, 
 
 
 def _price(away: Float[ndarray, "n g"]) -> float:
-    """Of straying from the start by a whole range, squared: as much as chance makes of it for a spread ``_PRIOR``."""
+    """Return the cost of leaving the start by a whole range, squared: as much as chance makes of it for ``_PRIOR``."""
     return sum(_correlation_time(x) * float(np.mean(x**2)) for x in away.T) / away.shape[1] / _PRIOR**2
 
 

@@ -1,4 +1,4 @@
-"""What came of a run, in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+"""A run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a robot looks like: the meshes of its model file where it has them, capsules and boxes of its links otherwise.
+"""Solids that draw a robot: the meshes of its model file if any, capsules and boxes of its links otherwise.
 
 Pages, replays and pictures draw with the same solids. A body of the tree has a few meshes in its own axes and moves as
 one.

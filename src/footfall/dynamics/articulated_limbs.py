@@ -184,7 +184,7 @@ def _wrenches(
     v: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> dict[int, Float[ndarray, "6"]]:
-    """What every body needs while nothing accelerates but what has to: eqs. (19)-(20), gravity as eq. (24) has it."""
+    """Return the wrench of every body with the prescribed accelerations only: eqs. (19)-(20), gravity as in (24)."""
     tree, rates, found = robot.tree, joint_rates(robot, v), {}
     omega, alpha, a = {0: v[:3]}, {0: np.zeros(3)}, {0: upward(X[0], gravity)}
     B = {0: point_acceleration_matrix(omega[0], alpha[0])}

@@ -68,7 +68,7 @@ def closed_dynamics(
 
 
 def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopConstraint:
-    """What keeps loops closed over a step of ``dt``.
+    """Return the constraint that keeps loops closed over a step of ``dt``.
 
     Joints advance by their velocities at the end of the step, q⁺ = q + dt v⁺, so that e⁺ = e + dt G v⁺ + ½ dt² γ + ...:
     v⁺ is chosen for this to vanish, and the step takes back what is left of the third order

@@ -103,7 +103,7 @@ def _check(robot: Robot, order: str) -> None:
 
 # -- virtual joints --------------------------------------------------------------------------------------------------
 def with_virtual_joints(robot: Robot, order: str = "zyx") -> Robot:
-    """The same robot on a fixed base: three virtual sliders (x, y, z), then three virtual hinges in the given order.
+    """Return the robot on a fixed base with three virtual sliders (x, y, z), then three virtual hinges in some order.
 
     Its q is (p_WB, ξ, joints): the virtual joints of the lecture slides, Euler singularity included.
     """

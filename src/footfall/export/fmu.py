@@ -67,7 +67,7 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """What goes into a ``.fmu``."""
+    """The contents of a ``.fmu``."""
 
     name: str  # also that of its binary
     program: Program  # (state, inputs) to the next state

@@ -1,4 +1,4 @@
-"""What can be written as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
+"""Subjects of an export as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
 
 Everything is traced as it runs here; the test that goes with each C file holds it to plain NumPy.
 """
@@ -125,7 +125,7 @@ def _flat(nest: PyTree) -> ndarray:
 
 # -- by name -----------------------------------------------------------------------------------------------------------
 def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
-    """What ``footfall export ROBOT NAME`` writes; ``options`` are those of a run, such as a gait or a speed."""
+    """Return the subject of ``footfall export ROBOT NAME``; ``options`` are those of a run, such as a gait."""
     for package, names in FUNCTIONS.items():
         if name in names:
             return _of_function(robot, package, name)

@@ -23,7 +23,7 @@ from footfall.spatial.quaternion import to_rotation
 
 @dataclass(frozen=True, kw_only=True)
 class RobotState:
-    """What a robot says of itself, joints and feet in footfall's order. It does not know where it is.
+    """The state that a robot reports, joints and feet in footfall's order. It does not know where it is.
 
     ``foot_load``: what the feet carry [N], NaN where no sensor says.
     """
@@ -61,7 +61,7 @@ class Connection(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """What paces whoever drives the robot."""
+        """Return the clock that paces whoever drives the robot."""
         ...
 
     def read(self) -> RobotState | None:
@@ -93,7 +93,7 @@ class Watchdog:
         self._missing = False
 
     def silent(self, now: float) -> bool:
-        """The same, without counting."""
+        """Return whether states have been missing for too long, without counting it."""
         return now - self.last > self.patience
 
     def starved(self, now: float) -> bool:

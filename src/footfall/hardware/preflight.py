@@ -1,4 +1,4 @@
-"""What must hold before a robot is driven: each check is a name, whether it holds, and what was found."""
+"""Checks before a robot is driven: each is a name, whether it holds, and what was found."""
 
 from __future__ import annotations
 

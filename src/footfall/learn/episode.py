@@ -30,7 +30,7 @@ COMMANDS = ("forward", "sideways", "turn")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Episodes:
-    """What every episode of a training shares: the constant of ``reset_episode`` and ``step_episode``.
+    """The constants of every episode of a training: of ``reset_episode`` and ``step_episode``.
 
     first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
     """
@@ -129,7 +129,7 @@ def push_of_tick(
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutput:
-    """What a learner needs of a tick."""
+    """The results of a tick that a learner needs."""
 
     privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is given beside ``seen``
     seen: Float[ndarray, "no"]  # the observation to act on next

@@ -38,7 +38,7 @@ Which: TypeAlias = slice | ndarray  # some of the lanes
 
 @dataclass(frozen=True)
 class LanesResult:
-    """What came of a tick, an entry per lane."""
+    """The results of a tick, an entry per lane."""
 
     result: TickResult  # before any reset
     fallen: ndarray

@@ -1,4 +1,4 @@
-"""What every task of learning is: a robot behind its drive, where an episode begins, what a tick is worth, and how a
+"""The interface of a learning task: a robot behind its drive, where an episode begins, what a tick is worth, and how a
 policy is examined.
 
 Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A task
@@ -124,7 +124,7 @@ class ActionController(Controller):
 
 @dataclass(frozen=True, kw_only=True)
 class TickResult:
-    """What comes of a tick."""
+    """The evaluation of a tick."""
 
     observation: Float[ndarray, "no"]
     terms: dict[str, Scalar]  # of the reward, weighted
@@ -147,7 +147,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class ExamRuns:
-    """What the robots of an exam did, each on its own."""
+    """The runs of an exam, each robot on its own."""
 
     fallen: Bool[ndarray, "n"]  # at any time
     x: Float[ndarray, "n"]  # where it is at the end [m], of one that did not fall
@@ -207,7 +207,7 @@ class Task(ABC):
 
     @property
     def controller(self) -> ActionController:
-        """What turns actions into commands, as the motors carry them out."""
+        """Return the controller that turns actions into commands, as the motors carry them out."""
         return ActionController(self.drive, self.motors)
 
     @cached_property
@@ -234,7 +234,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod

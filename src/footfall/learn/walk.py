@@ -261,7 +261,7 @@ def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What robots did, each on its own."""
+    """The walks of robots, each on its own."""
 
     velocity: Float[ndarray, "n 3"]  # mean forward, sideways [m/s] and turn [rad/s] in the heading's axes
     fallen: Bool[ndarray, "n"]
@@ -332,7 +332,7 @@ _DT, _AFTER, _LEAN = 2e-3, 1.0, np.radians(50.0)  # [s], [s] that do not count, 
 
 @dataclass(frozen=True)
 class WalkAssessment:
-    """What robots did, each on its own."""
+    """The assessment of robots that walk, each on its own."""
 
     engine: str
     seconds: float
@@ -357,7 +357,7 @@ class WalkAssessment:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What one robot is given."""
+    """The random numbers of one robot."""
 
     command: Command
     friction: float

@@ -1,4 +1,4 @@
-"""The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+"""A run of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
 The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
 so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
@@ -77,7 +77,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """What touches the ground besides the feet, under the same law."""
+    """Add the spheres that touch the ground besides the feet, under the same law."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)

@@ -62,7 +62,7 @@ class Sensor(Protocol):
     def sample(
         self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
     ) -> Float[ndarray, "n"]:
-        """What it says of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+        """Return a reading of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
 
         An attitude is a quaternion of four numbers with three axes, about which it is turned.
         """
@@ -123,7 +123,7 @@ class Reading:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sensors:
-    """What stands between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
+    """The sensors between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
 
     ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
     turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the

@@ -154,7 +154,7 @@ class Block:
 
     @property
     def world(self) -> World:
-        """What the equations hold in, with the contact law taken explicitly."""
+        """Return the world of the equations, with the contact law taken explicitly."""
         world = World(
             robot=self.robot, ground=self.ground, contact=self.contact, joints=self.joints, gravity=self.gravity
         )

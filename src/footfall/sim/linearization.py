@@ -349,7 +349,7 @@ class LinearStep:
 
     @property
     def memory(self) -> dict[str, ndarray]:
-        """What the contact model remembers before the step: the simulation's memory now, or that of a run's start."""
+        """The memory of the contact model before the step: the simulation's memory now, or that of a run's start."""
         world = self.model.world
         start = world.contact.start(world.contacts)
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}

@@ -200,7 +200,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def command_now(self) -> Command:
-        """What is commanded at the present time."""
+        """The command at the present time."""
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
@@ -223,7 +223,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def backend(self) -> Backend:
-        """What rolls out its ticks: compiled on first use."""
+        """The backend that rolls out its ticks: compiled on first use."""
         if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)

@@ -128,7 +128,7 @@ def _called(function: Callable[..., Given], parameters: Mapping[str, Given]) -> 
 
 
 def _columns(found: Given, function: str) -> dict[str, Given]:
-    """What a function returned as plain columns."""
+    """Return the result of a function as plain columns."""
     if not isinstance(found, Mapping):
         found = {function.partition(":")[2]: found}
     return {str(key): _plain(value, str(key)) for key, value in found.items()}

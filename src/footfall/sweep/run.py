@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """What came of a study, and where it lies."""
+    """The result of a study, and where it lies."""
 
     study: Study
     folder: Path

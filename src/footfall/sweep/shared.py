@@ -129,7 +129,7 @@ def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | N
 
 
 def _constants(model: SimulationModel) -> SimulationModel:
-    """What is compiled: without a controller that runs in Python."""
+    """Return the constants that are compiled: without a controller that runs in Python."""
     return model if model.acting.info.traceable else model.physics
 
 

@@ -156,7 +156,7 @@ class SimulationThread:
 
     @property
     def wanted(self) -> RunOptions:
-        """What is simulated once all that was asked for is made."""
+        """Return what is simulated once all that was requested is made."""
         with self._asking:
             return replace(self.choice, **self._asked)
 
@@ -181,7 +181,7 @@ class SimulationThread:
 
     @property
     def status(self) -> str:
-        """What it is doing, in a word or a sentence."""
+        """Return what it is doing, in a word or a sentence."""
         if self.message and time.monotonic() - self._said < _SAID:
             return self.message
         if self.sim.stopped is not None:

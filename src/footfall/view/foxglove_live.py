@@ -130,7 +130,7 @@ class FoxgloveLive:
 
 
 class _Listener:
-    """What foxglove-sdk calls, in its own threads."""
+    """The callbacks of foxglove-sdk, which run in its own threads."""
 
     def __init__(self, live: FoxgloveLive) -> None:
         self._live = live

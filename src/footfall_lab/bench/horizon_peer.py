@@ -67,14 +67,14 @@ def beside(ours: Callable[[], object], turns: int = TURNS) -> tuple[dict[str, fl
 
 
 def rows_and_ratios(times: dict[str, float]) -> tuple[list[Row], dict[str, float | None]]:
-    """What ``beside`` found of peers, as a bench reports it; a ratio is None where its peer is missing."""
+    """Return what ``beside`` found of peers, as a bench reports it; a ratio is None where its peer is missing."""
     rows = [Row(f"{name} iteration", 1e9 * least, "iteration") for name, least in times.items() if name != OURS]
     ratios = {key: times[name] / times[OURS] if name in times else None for key, name in RATIOS.items()}
     return rows, ratios
 
 
 def _least(once: Callable[[], object]) -> float:
-    """Of a turn [s]."""
+    """Return the least time of a round [s]."""
     times = []
     for _ in range(TURN):
         began = time.thread_time()
@@ -116,7 +116,7 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
 
 
 def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
-    """What it answers to a line; None if it has ended, as it is made to when it takes too long."""
+    """Return the peer's answer to a line; None if it has ended, as it is made to when it takes too long."""
     assert theirs.stdin is not None
     assert theirs.stdout is not None
     late = threading.Timer(_LONGEST, theirs.kill)

@@ -1,4 +1,4 @@
-"""What claims are judged by: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
+"""Registered bounds of claims: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
 
 That file is fixed before the runs and changes only in commits of its own. Its digest goes with every result.
 """

@@ -1,4 +1,4 @@
-"""What a compiled function takes and gives: names, shapes and pytrees, as words that JSON can hold."""
+"""The signature of a compiled function: names, shapes and pytrees of arguments and results, as JSON can hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REAL_KINDS = "fiub"
 
 
 class Traced(Protocol):
-    """What a trace, or a call in its place, says of its results."""
+    """The facts that a trace, or a call in its place, gives about its results."""
 
     @property
     def output_shapes(self) -> Sequence[Shape]: ...

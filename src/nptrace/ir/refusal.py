@@ -49,7 +49,7 @@ def place(lines: Iterable[tuple[str, int]]) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """The same for an exception that has been raised."""
+    """Return the line of code at which an exception was raised."""
     lines, trail = [], error.__traceback__
     while trail is not None:
         lines.append((trail.tb_frame.f_code.co_filename, trail.tb_lineno))

@@ -202,7 +202,7 @@ def _decode(stored: bytes) -> Entry | None:
 
 
 def opened(cache: Cache | str | os.PathLike | bool | None) -> Cache | None:
-    """What a ``cache=`` argument means: True the default folder, None or False none, else a folder or a Cache."""
+    """Return the cache of a ``cache=`` argument: True the default folder, None or False none, or a folder."""
     if cache is None or cache is False:
         return None
     if cache is True:

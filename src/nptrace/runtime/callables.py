@@ -29,7 +29,7 @@ def heed(halt: threading.Event | None) -> None:
 
 
 class Function:
-    """What every target shares: the signature, and the folding of flat results into the function's own pytree."""
+    """The base of every target's callable: signature, and folding of flat results into the function's pytree."""
 
     target = "interpret"
     lanes = 1

@@ -223,7 +223,7 @@ def _bounded(program: QP) -> tuple[PyTree, PyTree]:
 
 
 def _slope(program: QP, point: QPIterate) -> Scalar:
-    """Of the Lagrangian by x."""
+    """Return the gradient of the Lagrangian by x."""
     by_bounds = program.A.T @ (point.mult_upper - point.mult_lower)
     return program.H @ point.x + program.f + by_bounds + program.E.T @ point.y
 

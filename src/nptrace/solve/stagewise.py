@@ -158,7 +158,7 @@ def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What the length of a step and the gap after it follow from."""
+    """The sums that the length of a step and the gap after it follow from."""
 
     shrink: Scalar  # largest relative decrease of a slack or multiplier
     products: PyTree  # Σ slack · multiplier, by powers of the length

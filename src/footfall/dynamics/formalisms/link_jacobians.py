@@ -25,7 +25,7 @@ from footfall.spatial.rotation import about_axis, euler_rates_to_world, from_eul
 
 @dataclass(frozen=True)
 class Motion:
-    """What one coordinate does to all that hangs on it: turn about a line, or slide along it (``point`` is None)."""
+    """The motion that one coordinate gives to all it carries: about a line, or along it (``point`` is None)."""
 
     column: int
     axis: Float[ndarray, "3"]  # in world axes

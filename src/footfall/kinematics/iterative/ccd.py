@@ -65,7 +65,7 @@ def ccd_chain(
 
 
 def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar]:
-    """What a ball carries, turned the shortest way so that the last of it lies on the line to the target."""
+    """Return what a ball carries, rotated the shortest way so that the last of it lies on the line to the target."""
     a, b = _unit(carried[-1] - joint), _unit(target - joint)
     w, c = cross(a, b), np.sum(a * b)
     twice = 1.0 / np.maximum(1.0 + c, _OPPOSITE)

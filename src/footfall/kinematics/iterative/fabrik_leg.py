@@ -91,7 +91,7 @@ def fabrik_leg(
     length = 0.0 if foot_pitch is None else _last_length(leg)
 
     def misses(joints: Scalar) -> tuple[Scalar, Scalar]:
-        """Of the foot, and of its link's direction [m]."""
+        """Return the errors of the foot, and of its link's direction [m]."""
         far = distance(foot_position(leg, list(joints)), target)
         return far, length * np.abs(_wrapped(contact_angle(leg, list(joints)) - foot_pitch)) if length else 0.0
 
@@ -267,7 +267,7 @@ def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], 
 
 
 def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: list[Scalar]) -> list[Scalar]:
-    """The same joints, root first, each turned to take its point to where it is wanted."""
+    """Return the joints, root first, each rotated to take its point to its target."""
     for k, screw in enumerate(leg.screws[: leg.tail - 1]):
         X = pose_of(leg, joints, k).inverse()
         by = towards(screw, [X.point(points[k])], [X.point(wanted[k])])

@@ -103,7 +103,7 @@ class _Wishes:
         return np.concatenate([feet, np.ones(len(_given(self.position))), turn, np.ones(len(_given(self.com)))])
 
     def misses(self, q: ndarray) -> Float[ndarray, "m"]:
-        """What is wanted less what is: feet, trunk's place, its turn in its own axes, centre of mass."""
+        """Return the desired less the actual: feet, trunk position, its rotation in its own axes, centre of mass."""
         now = foot_positions(self.robot, q)
         rows = [p - now[self.robot.foot_index(foot)] for foot, p in self.feet.items()]
         X_WB = body_poses(self.robot, q)[0]

@@ -420,7 +420,7 @@ _LISTED = 8  # names of one kind
 
 
 def left_out(root: ET.Element) -> list[str]:
-    """What is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
+    """Return what is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
     left = [words for tag, words in _SECTIONS.items() if any(len(s) for s in root.findall(tag))]
     mocap = sorted({body.get("name", "?") for body in root.iter("body") if body.get("mocap") == "true"})
     left += [f"mocap bodies ({', '.join(map(shown, mocap[:_LISTED]))})"] if mocap else []

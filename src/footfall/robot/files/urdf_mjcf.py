@@ -63,7 +63,7 @@ def load_model(
 
 
 def read_draft(file: Path, floating: bool | None = None) -> tuple[Draft, Package]:
-    """What a URDF or MJCF file states, and the folder it may point into."""
+    """Return what a URDF or MJCF file states, and the folder it may refer to."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":
@@ -120,7 +120,7 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
 
 
 def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
-    """What the file says of its feet's friction, unless that is what grounds have anyway."""
+    """Return the friction of the feet in the file, unless that is what grounds have anyway."""
     said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
     if not said:
         return []

@@ -101,7 +101,7 @@ class LimbFrames:
         return replace(tree, bodies=tuple(bodies), foot_positions=feet, frames=frames)
 
     def _origin(self, tree: Tree, i: int) -> Float[ndarray, "3"]:
-        """Of a joint's frame, in the new frame of the body that carries it."""
+        """Return the origin of a joint's frame, in the new frame of the body that carries it."""
         p = self.into(tree.parent[i], tree.bodies[i].X_PJ.p)
         if i in self.slides:
             p = p + self.rotations[i] @ self.slides[i]
@@ -185,7 +185,7 @@ _OTHER = 9.0
 
 
 def _kind(x: ndarray) -> ndarray:
-    """What a trace would do with a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
+    """Return what a trace would do with a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
     return np.where(np.isin(x, (-1.0, 0.0, 1.0)), x, _OTHER)
 
 

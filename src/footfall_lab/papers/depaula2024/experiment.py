@@ -155,7 +155,7 @@ Key = tuple[str, str, str]  # set, form, reading
 
 
 def _pairs(choice: str) -> dict[Key, tuple[Job, Job]]:
-    """What a set is run with: ours and MuJoCo's; MuJoCo's cone is round in every form."""
+    """Return the runs of a set: ours and MuJoCo's; MuJoCo's cone is round in every form."""
     wanted = [("printed", key) for key in (BESIDE if choice == CHOICE else (READING,))]
     wanted += [("round", READING)] if choice == CHOICE else []
     wanted += [("rotors", key) for key in (BESIDE if choice == CHOICE else (READING, "implicit"))]
@@ -170,7 +170,7 @@ def _pairs(choice: str) -> dict[Key, tuple[Job, Job]]:
 
 
 class TrotFindings:
-    """What the runs say."""
+    """The findings of the runs."""
 
     def __init__(self, runs: dict[Job, Recording], pairs: dict[Key, tuple[Job, Job]], study: convergence.Study) -> None:
         self.runs, self.study = runs, study
