@@ -81,8 +81,8 @@ class Server:
         sport = self.firmware.sport
         memory = sport.locomotion.start(self.robot)
         for k in range(20):
-            told, memory = sport.locomotion(k / RATE, self.robot, self.simulated.sensed, _WALK, memory)
-            self.simulated.write(told)
+            joint_command, memory = sport.locomotion(k / RATE, self.robot, self.simulated.sensed, _WALK, memory)
+            self.simulated.write(joint_command)
             self.simulated.advance()
         self.simulated.reset(lying_state(self.robot) if self.start != "balance" else None)
         self.firmware.begin(self.start, self.simulated.sensed)

@@ -251,8 +251,8 @@ class Hanging:
     def _places(self) -> ndarray:
         """Which direction of a derivative belongs to which number of the table, row by row."""
         numbers = np.arange(self.robot.nj * len(COLUMNS), dtype=float).reshape(1, self.robot.nj, len(COLUMNS))
-        nest = {key: self._parameters(numbers)[key][0] for key in self.free}
-        flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(nest)[0]])
+        parameters = {key: self._parameters(numbers)[key][0] for key in self.free}
+        flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(parameters)[0]])
         return np.argsort(flat)
 
 

@@ -90,13 +90,13 @@ def by_search(
         if progress is not None:
             progress("CMA-ES", generation, generations)
         tables = np.repeat(start[None], population, axis=0)
-        asked = [search.ask() for search in searches]
-        for group, candidates in zip(hanging.groups, asked):
+        proposed = [search.ask() for search in searches]
+        for group, candidates in zip(hanging.groups, proposed):
             tables[:, list(group)] = candidates.reshape(population, len(group), len(COLUMNS))
         costs = _costs(hanging, tables, rows)
         for k, search in enumerate(searches):
             search.tell(costs[:, k])
-            seen[k].append((asked[k], costs[:, k]))
+            seen[k].append((proposed[k], costs[:, k]))
     table, half = start.copy(), np.zeros_like(start)
     for search, group in zip(searches, hanging.groups):
         table[list(group)] = search.best.reshape(len(group), len(COLUMNS))

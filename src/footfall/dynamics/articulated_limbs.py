@@ -161,8 +161,8 @@ def folded_limbs(
         j, S = tree.parent[i], joint_twist(robot, i, 1.0)
         U = inertia[i].times(S)
         reciprocal = 1.0 / (S @ U + armature[i - 1])
-        asked = force[tree.dof(i)] - S @ wrench[i]
-        own[i] = asked * reciprocal
+        applied = force[tree.dof(i)] - S @ wrench[i]
+        own[i] = applied * reciprocal
         if tree.children[i]:
             gains[i] = U * reciprocal
             inertia[j] = _onto_parent(robot, i, X[i], angles[i - 1], inertia[i].less(U, gains[i]), inertia[j])

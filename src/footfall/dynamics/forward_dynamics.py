@@ -80,8 +80,8 @@ def forward_dynamics(
     standing, X = at_q.robot, at_q.X
     composite = composite_bodies(standing, X)
     # a floating robot falls as a whole: gravity is felt by its base's acceleration alone, and turns with nothing else
-    felt = np.zeros(3) if robot.floating else gravity
-    force = generalised(robot, tau) - composite_bias(standing, X, composite, v, felt, at_q.still)
+    applied_gravity = np.zeros(3) if robot.floating else gravity
+    force = generalised(robot, tau) - composite_bias(standing, X, composite, v, applied_gravity, at_q.still)
     if external is not None:
         force = force + external
     a = solution(standing, composite_mass_matrix(standing, X, composite), force)

@@ -114,12 +114,12 @@ def exported(
     )
 
 
-def _fields(nest: PyTree, name: str) -> list[tuple[str, tuple[int, ...]]]:
-    return list(zip(tree.labels(nest, name), (np.shape(leaf) for leaf in tree.flatten(nest)[0])))
+def _fields(pytree: PyTree, name: str) -> list[tuple[str, tuple[int, ...]]]:
+    return list(zip(tree.labels(pytree, name), (np.shape(leaf) for leaf in tree.flatten(pytree)[0])))
 
 
-def _flat(nest: PyTree) -> ndarray:
-    leaves = tree.flatten(list(nest) if isinstance(nest, Sequence) else nest)[0]
+def _flat(pytree: PyTree) -> ndarray:
+    leaves = tree.flatten(list(pytree) if isinstance(pytree, Sequence) else pytree)[0]
     return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves)])
 
 
@@ -211,8 +211,8 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     """
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period
-    asked = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
-    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)]
+    command = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
+    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], command, s.memory) for s in _moments(simulation)]
     return exported(
         f"{name}_controller",
         controlled,

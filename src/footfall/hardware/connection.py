@@ -46,10 +46,10 @@ class RobotState:
     def sensed(self, gravity: Gravity = GRAVITY) -> Sensed:
         """As a controller sees it: the base at the origin and without linear velocity, which no sensor measures."""
         R_WB = to_rotation(self.attitude)
-        felt = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
+        forces_B = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
         q = np.concatenate([np.zeros(3), self.attitude, self.position])
         v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
-        return Sensed(q=q, v=v, forces=felt @ R_WB.T, imu=self.imu, foot_force=felt, gravity=gravity)
+        return Sensed(q=q, v=v, forces=forces_B @ R_WB.T, imu=self.imu, foot_force=forces_B, gravity=gravity)
 
 
 @runtime_checkable

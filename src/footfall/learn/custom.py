@@ -132,8 +132,8 @@ class CustomTask(Task):
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
         return self.inner.terrain(level, chance)
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
-        return self.inner.next_level(level, travelled, asked, fallen, score)
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+        return self.inner.next_level(level, travelled, commanded, fallen, score)
 
     @classmethod
     def of(cls, robot: Robot, **options: Any) -> Self:

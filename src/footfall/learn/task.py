@@ -116,10 +116,10 @@ class ActionController(Controller):
         if self.motors is not None:
             late = np.minimum(late + self.motors.delay * self.rate, 1.0)
         action = memory["action"] * (1.0 - late) + memory["last"] * late
-        asked = self.drive.command(robot, action, memory["gains"])
+        joint_command = self.drive.command(robot, action, memory["gains"])
         if self.motors is not None:
-            asked = self.motors.carried_out(asked)
-        return asked, {**memory, "upright": upright(sensed.q)}
+            joint_command = self.motors.carried_out(joint_command)
+        return joint_command, {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -304,10 +304,10 @@ class Task(ABC):
         """Return the parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         """Return the level of the next episode.
 
-        The one before went ``travelled`` of the distance ``asked`` [m], and ended with a score.
+        The one before went ``travelled`` of the distance ``commanded`` [m], and ended with a score.
         """
         return level
 

@@ -117,8 +117,8 @@ class Reading:
         error = self.bias * bias
         if self.noise:
             error = error + self.noise * noise()
-        told = truth + error if truth.shape == error.shape else rotated(truth, error)
-        return self.resolution * np.floor(told / self.resolution + 0.5) if self.resolution else told
+        reading = truth + error if truth.shape == error.shape else rotated(truth, error)
+        return self.resolution * np.floor(reading / self.resolution + 0.5) if self.resolution else reading
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -260,9 +260,11 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
+        foot_force_B = forces @ to_rotation(
+            sensed.q[3:7]
+        )  # a sensor turns with the robot, whatever its controller knows
         imu = Inertial(seen["acceleration"], seen["gyro"])
-        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=felt, gravity=self.gravity), after
+        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""

@@ -96,7 +96,7 @@ def run(
         )
     check_names(study)
     items = study.items()
-    said = progress or (lambda what, done, of: None)
+    report = progress or (lambda what, done, of: None)
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(contextlib.closing(Journal(folder, study.name, resume, dict(versions()))))
         if study.runs_code:
@@ -105,11 +105,11 @@ def run(
         far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
         (folder / STUDY).write_text(study.text, encoding="utf-8")
         finished = len(items) - len(pending)
-        said("starting", finished, len(items))
+        report("starting", finished, len(items))
         for item, answer in _answers(study, pending, folder, far, workers):
             journal.append(item.digest, dict(item.parameters), answer)
             finished += 1
-            said(answer["status"], finished, len(items))
+            report(answer["status"], finished, len(items))
         entries, dropped = journal.entries, journal.dropped
     table = tables.to_xarray(study, items, entries)
     written = tables.write(table, folder / tables.FILE)

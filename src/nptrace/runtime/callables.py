@@ -22,7 +22,7 @@ class Halted(Exception):
     """Steps were left out because another thread asked for it."""
 
 
-def heed(halt: threading.Event | None) -> None:
+def raise_if_cancelled(halt: threading.Event | None) -> None:
     """Stop here if asked to."""
     if halt is not None and halt.is_set():
         raise Halted
@@ -104,7 +104,7 @@ class Function:
         kept: list[list] = []
         rebuild: Callable[[list], PyTree] = self.signature.rebuild
         for k in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             result = self(state, *rest)
             state = result if self.signature.advances else result[0]
             if (k + 1) % every == 0:
@@ -169,7 +169,7 @@ class PlainPython(Function):
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             state = self(state, *rest)
         return state
 
@@ -217,7 +217,7 @@ class Interpreted(Function):
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]
         for _ in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             columns[:size] = interpret.evaluate(self.program, columns)
         return self._results(columns[:size])
 

@@ -92,7 +92,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
         doubted=np.where(turning.wrong, 1.0, 0.0),
         observer=loads.observer,
         observed=loads.observed,
-        felt=loads.felt,
+        force_contacts=loads.force_contacts,
         pushed=loads.pushed,
         agreement=loads.agreement,
         forces=loads.forces,
@@ -269,7 +269,7 @@ class _FootLoads(NamedTuple):
 
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # world axes [N]
-    felt: Float[ndarray, "nf"]
+    force_contacts: Float[ndarray, "nf"]
     pushed: Float[ndarray, "nf"]
     agreement: Agreement
     forces: Float[ndarray, "nf 3"]  # smoothed, base axes [N]
@@ -283,12 +283,12 @@ def _foot_loads(tick: _Tick, base: _BaseMotion) -> _FootLoads:
     )
     observed = foot_forces(model.robot, base.q, observer.external)
     on, off = own.on * tick.weight, own.off * tick.weight
-    felt = force_contact(tick.force[:, 2], memory.felt, on, off)
+    force_contacts = force_contact(tick.force[:, 2], memory.force_contacts, on, off)
     pushed = force_contact(observed[:, 2], memory.pushed, on, off)
-    agreement = watch_agreement(felt, pushed, dt, own.patience, 0.6, memory.agreement)
+    agreement = watch_agreement(force_contacts, pushed, dt, own.patience, 0.6, memory.agreement)
     here = np.where(tick.force_good[:, None], tick.health.used.force, observed @ base.R_WB)
     forces = memory.forces + np.minimum(dt / 0.005, 1.0) * (here - memory.forces)
-    return _FootLoads(observer, observed, felt, pushed, agreement, forces)
+    return _FootLoads(observer, observed, force_contacts, pushed, agreement, forces)
 
 
 def _conditions(tick: _Tick, turning: _Turning, state: FilterState, loads: _FootLoads) -> Float[ndarray, "_"]:

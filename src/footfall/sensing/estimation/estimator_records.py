@@ -115,7 +115,7 @@ class EstimatorMemory:
     doubted: Scalar  # 1 while the gyro contradicts the legs
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # forces by the observer, world axes [N]
-    felt: Float[ndarray, "nf"]  # contact by the force sensors alone
+    force_contacts: Float[ndarray, "nf"]  # contact by the force sensors alone
     pushed: Float[ndarray, "nf"]  # contact by the momentum observer alone
     agreement: Agreement
     forces: Float[ndarray, "nf 3"]  # smoothed, base axes [N]
@@ -147,7 +147,7 @@ class EstimatorMemory:
             doubted=0.0,
             observer=ObserverMemory.at_start(robot),
             observed=np.zeros((nf, 3)),
-            felt=ones,
+            force_contacts=ones,
             pushed=ones,
             agreement=Agreement.at_start(nf),
             forces=np.zeros((nf, 3)),
