@@ -104,7 +104,7 @@ class Server:
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, until: Callable[[], bool], on_tick: Callable[[Server], None] = lambda server: None) -> None:
-        """Serve until told otherwise."""
+        """Serve until stopped."""
         assert self.clock is not None
         while not until():
             self.tick()

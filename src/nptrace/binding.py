@@ -159,7 +159,7 @@ class Bound:
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
-_QUIET = 0.5  # [s] that compiling may take before it is said
+_QUIET = 0.5  # [s] that compiling may take before it is reported
 _said = threading.Event()
 _waiting: list[threading.Timer] = []  # started by the first call for a trace
 

@@ -187,7 +187,7 @@ class Hanging:
 
     @property
     def nominal(self) -> Float[ndarray, "nj 7"]:
-        """The parameters that the robot came with: motors that do as they are told."""
+        """The parameters that the robot came with: motors that do as commanded."""
         table = np.zeros((self.robot.nj, len(COLUMNS)))
         for k, key in enumerate(OF_ROBOT):
             table[:, k] = [self.robot.parameter(f"{name}.{key}") for name in self.robot.joint_names]

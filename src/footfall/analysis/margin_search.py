@@ -5,7 +5,7 @@
 Every margin is the edge between a short run that passes and one that does not, found by bisection. A run passes when
 the robot does not fall, ends upright at more than ``STANDING`` of its height, and keeps the mean speed of the plain run
 within ``SPEED`` (or ``STILL`` for one that stands). To come nearer to the commanded speed is no failure: feet may scuff
-less on less friction. The controller knows nothing of what was changed: it is told of the robot without the
+less on less friction. The controller knows nothing of what was changed: it is given the robot without the
 payload, and sees the robot as it was when the delay began.
 
 The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it
@@ -50,7 +50,7 @@ LONGEST = 0.1  # delay that is tried [s]
 HEAVIEST = 2.0  # payload that is tried, in robot masses
 _AHEAD = 3  # questions of a search that are answered at once: seven runs, about as many as there are lanes
 _DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to the first, another beyond
-WALKING = 0.3  # of a controller on command that is told nothing else [m/s]
+WALKING = 0.3  # of a controller on command that is given no other [m/s]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 Two ways, which must agree where the recording says anything at all. By search: CMA-ES over lanes, every leg its own
 search in the same lanes; an interval is what the candidates span that the recording cannot tell from the best (a ratio
 of likelihoods). By gradients: Levenberg-Marquardt on exact sensitivities, intervals from σ² (JᵀJ)⁻¹. Both count only as
-many residuals as their own correlation leaves independent. What a recording does not show is said so: kd times the gain
+many residuals as their own correlation leaves independent. What a recording does not show is marked: kd times the gain
 and damping show as a sum where a joint moves slowly, and so do delay and inertia.
 """
 
@@ -29,7 +29,7 @@ _LOW = np.array([r.low for r in RANGES])
 _SPAN = np.array([r.high - r.low for r in RANGES])
 _START = np.array([r.start for r in RANGES])
 _PRIOR = 0.25  # of its range: how far a number that no residual speaks of may be from the start, as a deviation
-_ENOUGH = 1e-5  # of the cost: a turn that gains less is the last
+_ENOUGH = 1e-5  # of the cost: an iteration that gains less is the last
 
 
 @dataclass(frozen=True)
@@ -123,16 +123,16 @@ def _region(search: Search, seen: list[tuple[ndarray, ndarray]], away: Float[nda
 
 
 # -- by gradients ------------------------------------------------------------------------------------------------------
-def by_gradients(hanging: Hanging, rows: slice, *, turns: int = 25, progress: Progress | None = None) -> Motors:
+def by_gradients(hanging: Hanging, rows: slice, *, iterations: int = 25, progress: Progress | None = None) -> Motors:
     """Levenberg-Marquardt within the ranges; dampings are tried side by side, and each leg takes its own.
 
     Numbers that the recording does not show stay near their start: a prior of a quarter of the range, weighed against
     as many residuals as are independent.
     """
     table = start_table(hanging)
-    for turn in range(turns):
+    for iteration in range(iterations):
         if progress is not None:
-            progress("gradients", turn, turns)
+            progress("gradients", iteration, iterations)
         away, slopes = hanging.sensitivities(table, rows)
         prices = np.array([_price(away[:, list(group)]) for group in hanging.groups])
         tables = np.repeat(table[None], len(_LAMBDAS) + 1, axis=0)  # the last stays

@@ -28,7 +28,7 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
-    """The JSON object of a run. What cannot be said is null.
+    """The JSON object of a run. What is not known is null.
 
     Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
     """

@@ -114,7 +114,7 @@ def dressed(robot: Robot, file: str | Path) -> Robot:
     from footfall.robot.files.urdf_mjcf import load_model
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # said when the robot was first read
+        warnings.simplefilter("ignore", ModelWarning)  # reported when the robot was first read
         model = load_model(file, floating=robot.floating)
     places = [{j.name: j.origin for j in each.joints} for each in (robot, model)]
     same = places[0].keys() == places[1].keys() and all(np.allclose(p, places[1][k]) for k, p in places[0].items())

@@ -91,7 +91,7 @@ def posture_constraint(
 
     def link_pose(link: str) -> Transform:
         body, X_BL = robot.tree.frames[link]
-        return poses[body] @ Transform(at_q.turns[body] @ X_BL.R, at_q.point(body, X_BL.p))
+        return poses[body] @ Transform(at_q.rotations[body] @ X_BL.R, at_q.point(body, X_BL.p))
 
     rows = rows_of(robot, poses, link_pose, joint_positions(robot, q), joint_rates(robot, v))
     return step_constraint(rows, v, dt)

@@ -79,7 +79,7 @@ def forward_dynamics(
     at_q = posture(robot, q)
     standing, X = at_q.robot, at_q.X
     composite = composite_bodies(standing, X)
-    # a floating robot falls as a whole: gravity is felt by its base's acceleration alone, and turns with nothing else
+    # a floating robot falls as a whole: gravity acts on its base's acceleration alone, and turns with nothing else
     applied_gravity = np.zeros(3) if robot.floating else gravity
     force = generalised(robot, tau) - composite_bias(standing, X, composite, v, applied_gravity, at_q.still)
     if external is not None:

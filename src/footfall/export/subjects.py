@@ -100,7 +100,7 @@ def exported(
     result: str = "result",
     tolerance: float = 1e-12,
 ) -> Exported:
-    """Trace a function of a constant and nests; ``rows`` are arguments for its samples, ``names`` what they are."""
+    """Trace a function of a constant and pytrees; ``rows`` are arguments for its samples, ``names`` what they are."""
     program = compiling.program(function, constant, *rows[0])
     answers = [function(constant, *row) for row in rows]
     return Exported(

@@ -167,7 +167,7 @@ def closed_joints(
 
     given: numbers of joints in ``robot.joint_names``, as many as the loops leave free; the independent ones
     (``loop_joints``) unless given. The others are found from where they are: near them, on their side of the linkage.
-    Newton's method, at most 20 turns; traced and differentiated like everything else.
+    Newton's method, at most 20 iterations; traced and differentiated like everything else.
     """
     if not robot.loops:
         return joints

@@ -1,4 +1,4 @@
-"""A task with parts of one's own: ground, reward terms, observations and commands, as plain functions of NumPy.
+"""A task with user-defined parts: ground, reward terms, observations and commands, as plain functions of NumPy.
 
     gymnasium.make("footfall/Walk-v0", ground="rough:0.03", rewards={"quiet": lambda robot, sensed, command, action:
         -0.01 * np.sum(sensed.v[6:] ** 2)}, observations=lambda robot, sensed, command: sensed.forces[:, 2] / 100.0)
@@ -144,7 +144,7 @@ class CustomTask(Task):
         """Evaluate a policy as the task without the changes does."""
         return self.inner.assess(policy, **options)
 
-    # -- one's own -----------------------------------------------------------------------------------------------------
+    # -- user-defined --------------------------------------------------------------------------------------------------
     @property
     def world(self) -> dict[str, Given]:
         return {**self.inner.world, "ground": self.ground}

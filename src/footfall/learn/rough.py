@@ -318,7 +318,7 @@ _STRONGEST = 5.0  # force that is given [weights of the robot]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlindTask(RoughTask):
-    """Walking over a course that is felt.
+    """Walking over a course that is measured under the feet.
 
     A velocity is followed in the heading's axes, and a robot that feels a stair earns as much by turning and walking
     along it: so coming on is worth something too, along the course.

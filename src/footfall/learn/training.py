@@ -125,7 +125,7 @@ class Training(ABC):
 
     @abstractmethod
     def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
-        """Go on from such arrays, and from what ``_verb`` said."""
+        """Go on from such arrays, and from the result of ``_verb``."""
 
     @abstractmethod
     def _words(self) -> dict[str, Json]:

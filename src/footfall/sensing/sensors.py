@@ -48,7 +48,7 @@ _KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
 
 @runtime_checkable
 class Sensor(Protocol):
-    """All that is asked of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+    """The interface of a sensor; ``Reading`` is one, and what a user's own may derive from."""
 
     @property
     def is_ideal(self) -> bool:

@@ -7,7 +7,7 @@
     duration = 20.0
     out = "uphill.mcap"
 
-Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+Every key is an option of ``footfall simulate``; what is not given keeps its default. Paths are relative to the file.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, PyTree
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
 
 
 @dataclass(repr=False)
@@ -267,7 +267,7 @@ class Simulation(FrozenAfterInit, Summarised):
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
-        are then not kept in memory: each column is read from the file when it is asked for.
+        are then not kept in memory: each column is read from the file on first use.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """

@@ -1,4 +1,4 @@
-"""A simulation that runs in a thread, beside the clock, and does what it is told between two steps.
+"""A simulation that runs in a thread, beside the clock, and carries out requests between two steps.
 
 Whoever gives commands must be heard: while ``present`` says that nobody is there, the velocity command is zero. A short
 silence is forgiven, as of a browser that is busy; after a longer one the command is forgotten.

@@ -45,7 +45,7 @@ class Bound:
         return f"{self.rule} {self.value:g}" if self.value is not None else self.rule
 
     def met(self, printed: Value, measured: float) -> bool:
-        """Whether a number is within the bound; what is no number is not."""
+        """Whether a number is within the bound; what is not a number is not."""
         if not math.isfinite(measured):
             return False
         if self.rule == "factor":

@@ -19,11 +19,11 @@ from nptrace.ir.program import Program, Statistics
 
 
 class Halted(Exception):
-    """Steps were left out because another thread asked for it."""
+    """Steps were left out because another thread cancelled them."""
 
 
 def raise_if_cancelled(halt: threading.Event | None) -> None:
-    """Stop here if asked to."""
+    """Raise ``Halted`` if another thread has set ``halt``."""
     if halt is not None and halt.is_set():
         raise Halted
 

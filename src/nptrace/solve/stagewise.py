@@ -83,7 +83,7 @@ def solve(
     Slacks start at what the guess leaves, at least ``least``, multipliers at ``multiplier``: of the size of the
     program's numbers.
     """
-    with np.errstate(all="ignore"):  # what is not finite is said by the status
+    with np.errstate(all="ignore"):  # the status shows what is not finite
         return _solve(stages, x, _start(stages, x, guess, least, multiplier), iterations, tolerance)
 
 

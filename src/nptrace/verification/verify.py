@@ -43,7 +43,7 @@ def verify_trace(
 ) -> T:
     """The trace of ``function``, verified; ``trace`` is the tracer itself.
 
-    Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
+    Hidden state is looked for in ``subject`` (the function itself, unless given), and put back if the trace is refused.
     """
     subject = function if subject is None else subject
     around, token = ClosureState(subject), numeric.verifying.set(_refuse)

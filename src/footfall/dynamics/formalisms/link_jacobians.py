@@ -158,7 +158,7 @@ def _mass(robot: Robot, link: PlacedLink, mass: float, com: ndarray, tensor: nda
 
 
 def _is_nothing(mass: float) -> bool:
-    """Massless frames are left out; a traced mass (``free``) cannot be asked, and is kept."""
+    """Massless frames are left out; a traced mass (``free``) is not known, and is kept."""
     return type(mass) is float and mass == 0.0
 
 

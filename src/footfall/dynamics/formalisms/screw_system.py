@@ -450,7 +450,7 @@ def _least_norm(
     if np.abs(K @ x - b).max() > _CONSISTENT * max(float(np.abs(b).max()), 1.0):
         feet = ", ".join(column.name for column in columns if column.kind == "foot")
         raise InputError(
-            f"over-constrained stance: the feet {feet} cannot all stand still in the motion asked for"
+            f"over-constrained stance: the feet {feet} cannot all stand still in the given motion"
             " (let one of them go, or ask for accelerations that keep them where they are)"
         )
     internal, feet_rows = scipy.linalg.null_space(C.toarray(), rcond=_RANK), _places(columns, "foot")

@@ -46,7 +46,7 @@ _MOST = {
     "joint": 6 * MOST_LINKS,
     "motor": MOST_LINKS,
 }
-_WORD = None  # an attribute that is no number
+_WORD = None  # an attribute that is not a number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
 _ACTUATOR: _Counts = {

@@ -41,7 +41,7 @@ def load_model(
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
     ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, for the controller ``Wheels``.
-    Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
+    Meshes are not needed and not read, a foot's apart; one ``ModelWarning`` lists what is assumed or left out.
     """
     try:
         file = Path(path).expanduser()
