@@ -1,4 +1,4 @@
-"""What came of a run, in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+"""A run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
-    """The JSON object of a run. What cannot be said is null.
+    """The JSON object of a run. What is not known is null.
 
     ``commanded_speed`` is null for an open-loop gait or plan that was given no speed: it has a ``nominal_speed``, what
     its strides would make, which no feedback holds.

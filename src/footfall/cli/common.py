@@ -1,4 +1,4 @@
-"""What commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+"""Helpers that commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
 
 from __future__ import annotations
 

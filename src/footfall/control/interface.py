@@ -276,7 +276,7 @@ def as_controller(given: Given, what: str = "") -> Controller:
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
-            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
+            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} lacks;"
             " @ff.controller(rate=...) makes one of a function"
         )
     return given if isinstance(given, Controller) else AdaptedController(given)

@@ -1,4 +1,4 @@
-"""The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+"""A run of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
 The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
 so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
@@ -77,7 +77,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """What touches the ground besides the feet, under the same law."""
+    """Add the spheres that touch the ground besides the feet, under the same law."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)
@@ -127,10 +127,12 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
     means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
     for k in range(ticks):
-        asked, memory = controller(k * run.period, q, v, force, memory)
+        joint_command, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
-        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
-        data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
+        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -joint_command.kp, -joint_command.kd
+        data.ctrl[order.u] = (
+            joint_command.kp * joint_command.position + joint_command.kd * joint_command.velocity + joint_command.torque
+        )
         if robot.floating and simulation.pushes:
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
@@ -144,7 +146,9 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
             impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
-        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force, impulse))
+        rows.append(
+            ((k + 1) * run.period, q, v, joint_command.position, data.qfrc_actuator[order.v].copy(), force, impulse)
+        )
     time_, qs, vs, position, torque, forces, impulses = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_,

@@ -43,7 +43,7 @@ _INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(
 
 
 def check_options(options: Mapping[str, Given]) -> None:
-    """Refuse options of a simulation that a batch would not heed."""
+    """Refuse options of a simulation that a batch would ignore."""
     for key in _OF_ONE_RUN:
         if options.get(key):
             raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")

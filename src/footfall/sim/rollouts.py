@@ -353,7 +353,7 @@ def _form(given: PyTree) -> PyTree:
 
 # -- backends ----------------------------------------------------------------------------------------------------------
 class Backend(ABC):
-    """What repeats the ticks of a model.
+    """A way to repeat the ticks of a model.
 
     ``free`` parameters of the model are inputs of its machine code, which therefore serves every model that differs in
     these alone (``like``).

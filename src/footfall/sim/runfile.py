@@ -7,7 +7,7 @@
     duration = 20.0
     out = "uphill.mcap"
 
-Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+Every key is an option of ``footfall simulate``; what is not given keeps its default. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ import numpy as np
 
 from footfall._io.toml_file import parse_toml, read_toml_text
 from footfall.contact.heightfield import FILES as GROUND_FILES
-from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
@@ -51,9 +50,8 @@ from footfall.sensing.estimation.estimated import Estimated
 from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
-from footfall.sim.object_words import in_words, parse_objects
-from footfall.sim.pushes import parse_pushes
-from footfall.sim.run_options import KEYS, RunOptions, keys_with
+from footfall.sim.object_words import in_words
+from footfall.sim.run_options import KEYS, RunOptions, keys_with, simulation_arguments
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -152,17 +150,12 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
     simulation = Simulation(
         robot,
         acting if motors is None else motors.of(acting),
-        contact=contact_named(options.contact),
         ground=ground,
-        dt=options.dt,
         command=command,
-        seed=options.seed,
         start=start,
-        integrator=options.integrator,
         sensors=sensors,
-        pushes=parse_pushes(options.push),
-        objects=parse_objects(options.objects),
         **joints,
+        **simulation_arguments(options),
     )
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.COMMAND_CONTROLLERS, control_named.NMPC):

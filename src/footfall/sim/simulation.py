@@ -65,7 +65,7 @@ from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, PyTree
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
 
 
 @dataclass(repr=False)
@@ -202,7 +202,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def command_now(self) -> Command:
-        """What is commanded at the present time."""
+        """The command at the present time."""
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
@@ -225,7 +225,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def backend(self) -> Backend:
-        """What rolls out its ticks: compiled on first use."""
+        """The backend that rolls out its ticks: compiled on first use."""
         if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)
@@ -269,7 +269,7 @@ class Simulation(FrozenAfterInit, Summarised):
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
-        are then not kept in memory: each column is read from the file when it is asked for.
+        are then not kept in memory: each column is read from the file on first use.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """

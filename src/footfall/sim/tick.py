@@ -62,7 +62,7 @@ class SimulationModel:
 
     @property
     def physics(self) -> SimulationModel:
-        """The same without its controller: what ``physics`` needs, alike under every controller."""
+        """Return the model without its controller: what ``physics`` needs, alike under every controller."""
         return replace(self, controller=None)
 
     def parameter(self, path: str) -> Scalar:
@@ -90,7 +90,7 @@ class SimulationModel:
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
+    """The state between two ticks: the physical state, what acted in the last step, and both memories.
 
     Motor torques, forces, work and impulses may be left out where nobody reads them (``reduced``): they are empty then.
     Rows of many ticks have time as their first axis, many robots theirs.
@@ -112,7 +112,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What may change from outside between ticks."""
+    """The inputs from outside that may change between ticks."""
 
     command: Command
     push: Float[ndarray, "wrenches"]  # wrench (n, f) on the base at its origin, world axes

@@ -338,7 +338,7 @@ class LivePage:
 
 
 def _set(handle: Foreign, name: str, value: Given) -> None:
-    """A property of something on the page, told to the browsers only when it is another."""
+    """A property of something on the page, sent to the browsers only when it changes."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 

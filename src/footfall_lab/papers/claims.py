@@ -296,7 +296,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an experiment found."""
+    """The findings of an experiment."""
 
     experiment: str  # its name on the command line
     title: str

@@ -1,4 +1,4 @@
-"""What claims are judged by: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
+"""Registered bounds of claims: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
 
 That file is fixed before the runs and changes only in commits of its own. The digest of what an experiment is judged by
 goes with its results.
@@ -48,7 +48,7 @@ class Bound:
         return f"{self.rule} {self.value:g}" if self.value is not None else self.rule
 
     def met(self, printed: Value, measured: float) -> bool:
-        """Whether a number is within the bound; what is no number is not."""
+        """Whether a number is within the bound; what is not a number is not."""
         if not math.isfinite(measured):
             return False
         if self.rule == "factor":

@@ -16,7 +16,7 @@ from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
 
 def flattened(program: Program) -> Program:
-    """The same program with its loops flattened where that can be done; as it is where none can."""
+    """Return the program with its loops flattened where that can be done; as it is where none can."""
     inner = {s.node: _inner(s, program) for s in program.body if isinstance(s, Loop)}
     if not any(inner.values()):
         return program
@@ -138,6 +138,6 @@ def _read(
 
 
 def _renamed(statements: Sequence[Statement], means: Mapping[int, int]) -> list[Statement]:
-    """The same operations on other values."""
+    """Return the operations on other values."""
     plain = (s for s in statements if isinstance(s, Operation))  # there are no loops among them
     return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in plain]

@@ -49,7 +49,7 @@ class JointPD(Controller):
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
-    ``Network`` of one's own), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
+    user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
     time begins its stance at once, and the oscillators of the others follow.
 
     ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two go on from

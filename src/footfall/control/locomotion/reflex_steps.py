@@ -85,7 +85,7 @@ class StepMemory:
     down: Float[ndarray, "4"]
     last_down: Float[ndarray, "4 3"]
     reflex: ReflexMemory
-    joints: Float[ndarray, "nj"]  # that were asked for [rad]
+    joints: Float[ndarray, "nj"]  # commanded [rad]
 
 
 @dataclass(frozen=True, kw_only=True)

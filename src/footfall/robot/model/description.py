@@ -1,4 +1,4 @@
-"""What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
+"""The description of a robot: links joined into a tree, feet, actuators, poses, and the source of its numbers.
 
 ``Robot`` is frozen and checked when made; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
 """
@@ -154,7 +154,7 @@ class Robot:
 
     @cached_property
     def loop_axes(self) -> tuple[np.ndarray, ...]:
-        """Of every loop, the directions in which its ends can move apart: known before a trace."""
+        """Return the directions in which the ends of every loop can move apart: known before a trace."""
         if not self.loops:
             return ()
         with nptrace.untraced():
@@ -175,7 +175,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
+        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """

@@ -1,4 +1,4 @@
-"""What Adak et al. say about contact: least squares, hard contact against springs, and a robot that stands on it.
+"""Contact in Adak et al.: least squares, hard contact against springs, and a robot that stands on it.
 
 The spined robot stands, is dropped, and trots, on rigid ground, with motors in its spine. The same runs are made again
 with eq. (37) as printed in every step; each step is recorded with the residual of the laws of contact, so that what
@@ -48,7 +48,7 @@ SPINE = ("spine_pitch", "spine_roll")
 
 @dataclass(frozen=True, kw_only=True)
 class ContactFindings:
-    """What goes into the experiment's outcome."""
+    """The findings that the experiment's outcome is made from."""
 
     claims: tuple[Claim, ...]
     figures: dict[str, Figure]
@@ -231,7 +231,7 @@ def _exactness_table(runs: dict[str, Recording]) -> Table:
 
 
 def _spine(rec: Recording) -> str:
-    """What the motors of the spine did, in words."""
+    """Describe what the motors of the spine did."""
     columns = [rec.robot.joint_names.index(name) for name in SPINE]
     torque = np.abs(rec.torque[:, columns]).max(axis=0)
     turned = np.degrees(np.abs(rec.joint_position[:, columns]).max(axis=0))

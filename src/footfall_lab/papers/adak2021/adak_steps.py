@@ -87,7 +87,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a step hands to the next."""
+    """The state that a step hands to the next."""
 
     t: float
     q: Float[ndarray, "nq"]

@@ -131,7 +131,7 @@ def _degrees_of_freedom(robot: Robot) -> Claim:
 
 
 def _share_of_legs(robot: Robot) -> Claim:
-    """Of the chosen masses: the paper prints the share and no mass."""
+    """Return the legs' share of the chosen masses: the paper prints the share and no mass."""
     legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
     share = legs / robot.mass
     return judge(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")

@@ -1,4 +1,4 @@
-"""What the survey of Adak et al. 2021 says that spines are good for, judged by runs of ``spine_study``."""
+"""Claims of the survey of Adak et al. 2021 about the uses of spines, judged by runs of ``spine_study``."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _measured(ratio: float) -> float | None:
 
 
 def _fallen(ratio: float) -> str:
-    """What is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
+    """Return what is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
     return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
 
 

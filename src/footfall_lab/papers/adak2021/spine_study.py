@@ -240,7 +240,7 @@ def measured(
     frictions: Sequence[float] = (FRICTION,),
     robot: Robot | str = "spined",
 ) -> dict[tuple[SpineCase, str, float, float], dict[str, float]]:
-    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch.
+    """Measure every case in every gait, at every speed and friction; each machine runs its cases in one batch.
 
     robot: any with a spine, or the name of one of the library.
     """

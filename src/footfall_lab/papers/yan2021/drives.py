@@ -83,7 +83,7 @@ def improves(runs: dict[str, dict[str, Run]]) -> Claim:
 
 
 def swing_gains(run: Run) -> Float[ndarray, "n"]:
-    """What screw torques have for stiffness at the first leg's joints while it alone swings [N m/rad]."""
+    """Return the stiffness of screw torques at the first leg's joints while it alone swings [N m/rad]."""
     robot, controller = run.robot, ScrewTorque(PlanFollower(plan=run.plan, kp=KP, kd=KD, feed_forward=0.0))
     q, v = standing_start(robot, controller)
     forces = np.zeros((robot.nf, 3))
@@ -153,7 +153,7 @@ def drives(
 
 
 def perform_with_drives(robot: Robot, plan: MotionPlan, parts: tuple[str, ...] = tuple(PARTS)) -> dict[str, Run]:
-    """The same plan with each kind of drives; rigid ones have their rotors on the joints."""
+    """Perform the plan with each kind of drives; rigid ones have their rotors on the joints."""
     found = {}
     for name in parts:
         elastic, play, friction = PARTS[name]

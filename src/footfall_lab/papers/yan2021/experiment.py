@@ -87,7 +87,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 class WalkFindings:
-    """What the runs and the models say."""
+    """The findings of the runs and the models."""
 
     def __init__(self, robot: Robot, runs: dict[str, Run], samples: int) -> None:
         self.robot, self.runs, self.samples, walk = robot, runs, samples, runs["walk"]

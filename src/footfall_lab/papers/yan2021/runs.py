@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
-    """What is asked of the robot."""
+    """Return the motion plans of the robot."""
     return {
         "walk": plan_walk(
             robot,
@@ -215,7 +215,7 @@ def control_loop(
     forces: Float[ndarray, "nf 3"],
     plan: MotionPlan,
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """What the paper does in a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
+    """Do the paper's work of a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
     placed = plan.at(t)
     joints = planned_joints(robot, placed)
     J = feet_jacobian(robot, q, "contact", np.eye(3))
@@ -313,7 +313,7 @@ def registered_sensing() -> TorqueSensing:
 
 
 def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -> Float[ndarray, "T nj"]:
-    """The same readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
+    """Pass the readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
     robot, said, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
     memory = sensing.start(robot)
     sensed = [
@@ -340,7 +340,7 @@ def _tick(
 
 
 def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
-    """What sensors say of every row of a recording; ``acceleration`` is the accelerometer's less gravity, base axes."""
+    """Return sensor readings of a recording's rows; ``acceleration`` is the accelerometer's less gravity, base axes."""
     rng = np.random.default_rng(sensors.seed)
     R = np.array([to_rotation(q[3:7]) for q in rec.q])
     world = np.einsum("tij,tj->ti", R, rec.v[:, 3:6])
@@ -356,7 +356,7 @@ def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
 
 
 def _read(truth: Float[ndarray, "T n"], sensor: Sensor, rng: np.random.Generator) -> Float[ndarray, "T n"]:
-    """What a sensor says of all samples: the truth, a constant offset, noise, rounding."""
+    """Return a sensor's reading of all samples: the truth, a constant offset, noise, rounding."""
     assert isinstance(sensor, Reading)
     said = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
     return sensor.resolution * np.round(said / sensor.resolution) if sensor.resolution else said
