@@ -478,7 +478,9 @@ def _named_parts(parts: Mapping[str, Given]) -> dict[str, float]:
 def _torques(given: Given, robot: Robot) -> JointCommand:
     """Return a joint command of torques that a user gave as an array."""
     if isinstance(given, Command):
-        raise InputError("step takes a JointCommand or torques; a velocity command is given by set_command(forward=...)")
+        raise InputError(
+            "step takes a JointCommand or torques; a velocity command is given by set_command(forward=...)"
+        )
     try:
         torque = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

@@ -117,6 +117,12 @@ class Stepper:
         return after
 
     @property
+    def memory_row(self) -> PyTree:
+        """The memory that the last call returned, as one row of many."""
+        _, places, make = next(part for part in self._parts if part[0] == "memory")
+        return make([self._flat[begin:end].reshape(1, *shape) for begin, end, shape in places])
+
+    @property
     def finite(self) -> bool:
         """Whether what the last call returned of the physical state is finite."""
         return bool(self._flat[: self._physical] @ self._zeros == 0.0)
@@ -182,7 +188,7 @@ class StepLoop:
             return
         if acting.logs:
             times = np.array([before.tick * simulation.model.period])
-            acting.log_ticks(times, simulation.command_now, memory, _as_row(after.memory))
+            acting.log_ticks(times, simulation.command_now, memory, stepper.memory_row)
         simulation.state = after
 
     def _tick_in_python(self, backend: PythonBackend, stepper: Stepper) -> None:
@@ -335,11 +341,6 @@ def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
 def _join(memory: PyTree, depth: int, inner: PyTree) -> PyTree:
     """Return the memory that ``_split`` took apart."""
     return {**memory, "inner": _join(memory["inner"], depth - 1, inner)} if depth else inner
-
-
-def _as_row(memory: PyTree) -> PyTree:
-    leaves, rebuild = tree.flatten(memory)
-    return rebuild([np.asarray(leaf)[None] for leaf in leaves])
 
 
 def _height_function(world: World) -> Callable[[ndarray], float]:

@@ -36,7 +36,9 @@ CASES = {
     "emergency stop": lambda: {"emergency_stop": ff.sensing.EmergencyStop(at=0.04)},
     "steps": lambda: {"ground": "steps:0.02", "self_collision": "stop"},
     "complementarity": lambda: {"contact": "complementarity"},
-    "pushed foot": lambda: {"pushes": [ff.Push(start=0.02, duration=0.01, force=(0.0, 20.0, 0.0), link="LF_knee_link")]},
+    "pushed foot": lambda: {
+        "pushes": [ff.Push(start=0.02, duration=0.01, force=(0.0, 20.0, 0.0), link="LF_knee_link")]
+    },
 }
 
 
@@ -65,7 +67,9 @@ def test_steps_are_the_run(case):
     assert stepped.model.acting.logs == run.model.acting.logs
 
 
-@pytest.mark.parametrize("options", [{}, {"sensors": Sensors.realistic(2)}, {"emergency_stop": ff.sensing.EmergencyStop(at=0.03)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"sensors": Sensors.realistic(2)}, {"emergency_stop": ff.sensing.EmergencyStop(at=0.03)}]
+)
 def test_a_command_computed_outside_is_a_controller_that_computes_it(options):
     @ff.controller(rate=1000)
     def springs(t, robot, sensed, command, memory):
