@@ -28,6 +28,7 @@ from footfall.recording import recording_file
 from footfall.recording.columns import checked
 from footfall.recording.force_mean import means_of_rows
 from footfall.recording.object_form import objects_of
+from footfall.recording.provenance import rerun_command
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
 from footfall.robot.model.description import Robot
@@ -358,6 +359,18 @@ class Recording:
         from footfall.draw.video import save_video
 
         return save_video(self, Path(path), **options)
+
+    # -- how it was made -----------------------------------------------------------------------------------------------
+    def rerun_command(self) -> str:
+        """Return the command line that repeats the run.
+
+        ``footfall simulate --like FILE.mcap`` does the same, and repeats it bit for bit on the same version and
+        machine.
+
+        Raises:
+            InputError: The run was made by a program; what it was made with is in ``meta["controller_settings"]``.
+        """
+        return rerun_command(self.meta)
 
     # -- in words ------------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:

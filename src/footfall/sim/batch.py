@@ -329,6 +329,8 @@ class Batch(Summarised):
             force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
             kept, given = select_rows((states, commands), recorded)
             columns = columns_of(kept, given, self.period, force_mean[recorded])
+            commanded = [float(values[index]) for values in self.command.values()]
+            columns["command"] = np.tile(commanded, (len(columns["time"]), 1))
             found.append(Recording(self._robot(int(index)), columns, meta={**meta, "place": int(index), **own}))
         return found
 

@@ -32,6 +32,7 @@ from footfall.control.posture import with_stand
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.kinematics.closed_loops import check_closed
+from footfall.recording.provenance import command_words, settings_of
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
@@ -63,7 +64,7 @@ from footfall.sim.stopping import Collision, Divergence, Fall, Falls, Stop, Stop
 from footfall.sim.tick import Inputs, SimulationModel, at_rest, no_impulse
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
-from nptrace._types import Given, PyTree
+from nptrace._types import Given, Json, PyTree
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
 _LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
@@ -80,7 +81,8 @@ class Simulation(FrozenAfterInit, Summarised):
     (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
     second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
     given (``sensing.sensors``). emergency_stop: a switch behind it (``sensing.emergency_stop``).
-    command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
+    command: a ``Command``, a function of time that returns one, or a ``Schedule``; unless given, the speed of the gait
+    where the controller follows one, else none. pushes: on the base or any link.
     self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
     objects: free bodies beside the robot, ``FreeBox`` and ``FreeBall``; its feet, trunk and ``collisions`` touch them.
     """
@@ -95,7 +97,7 @@ class Simulation(FrozenAfterInit, Summarised):
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     start: Given = None
-    command: Commands = field(default_factory=Command)
+    command: Commands = None  # type: ignore[assignment]  # that of its gait
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
     collisions: bool | str | Sequence[str] = False
@@ -117,6 +119,8 @@ class Simulation(FrozenAfterInit, Summarised):
         gravity = vector(self.gravity)
         self.controller = self.controller or standing_controller(self.robot, self.dt, gravity)
         rate = as_controller(self.controller).rate
+        if self.command is None:
+            self.command = as_controller(self.controller).nominal_command(self.robot)
         if self.contact is None and self.integrator != "linearly_implicit":
             law: Given = Compliant.as_printed()  # explicit steps stand no more damping
         else:
@@ -155,6 +159,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._backend: Backend | None = None
         self._energies: Energies | None = None
         self._loop = StepLoop(self)
+        self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
         self.stopped: Stop | None = None
         self.reset()
 
@@ -432,7 +437,15 @@ class Simulation(FrozenAfterInit, Summarised):
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:
         """Return what keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
-        meta = {"controller": self.model.acting.name, "seed": self.seed}
+        meta = {
+            "controller": self.model.acting.name,
+            "controller_settings": settings_of(self.controller),
+            "sensors": settings_of(self.sensors),
+            "emergency_stop": settings_of(self.emergency_stop),
+            "command": command_words(self.command),
+            "seed": self.seed,
+            **self.provenance,
+        }
         recorder = Recorder(
             self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
         )
@@ -472,14 +485,14 @@ def _named_parts(parts: Mapping[str, Given]) -> dict[str, float]:
     for name in parts:
         if name not in KEYS:
             raise unknown("part of a command", name, KEYS, "a command has")
-    return {name: value for name, value in parts.items()}
+    return dict(parts)
 
 
 def _torques(given: Given, robot: Robot) -> JointCommand:
     """Return a joint command of torques that a user gave as an array."""
     if isinstance(given, Command):
         raise InputError(
-            "step takes a JointCommand or torques; a velocity command is given by set_command(forward=...)"
+            "step takes a JointCommand or torques; set_command(forward=...) gives a velocity command"
         )
     try:
         torque = np.asarray(given, dtype=float)

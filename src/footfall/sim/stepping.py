@@ -1,7 +1,7 @@
 """Ticks that a Python program takes one by one: ``Simulation.step``.
 
 A tick is the same machine code as in a run. Its state stays in the code's memory from one call to the next, no rows are
-kept, and a few comparisons show that the run goes on; where these are in doubt the tick is judged as those of a run are.
+kept, and a few comparisons show that the run goes on; where these are in doubt the tick is judged as in a run.
 """
 
 from __future__ import annotations

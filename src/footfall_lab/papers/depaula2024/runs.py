@@ -106,7 +106,7 @@ def simulation(job: Job) -> Simulation:
     if job.choice == "drop":
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
-        controller = JointPD.tuned(ROBOT, "trot", job.choice, kp=KP, kd=KD, rate=job.rate)
+        controller = JointPD.tuned(ROBOT, "trot", job.choice, open_loop=True, kp=KP, kd=KD, rate=job.rate)
     contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=reading.damping, friction=form.friction)
     return Simulation(
         robot,
