@@ -37,6 +37,7 @@ LAYERS = [
     {"footfall/robot/library"},
     {"footfall/robot/files"},
     {"footfall/robot"},
+    {"footfall/conversions"},
     {"footfall/kinematics"},
     {"footfall/dynamics"},
     {"footfall/contact", "footfall/gait"},

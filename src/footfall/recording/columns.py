@@ -69,7 +69,14 @@ def unit_of(name: str) -> str:
 
 def sizes(robot: Robot) -> dict[str, int]:
     """The length of every named dimension."""
-    return {"coordinate": robot.nq, "speed": robot.nv, "joint": robot.nj, "foot": robot.nf, "axis": 3, "part": len(PARTS)}
+    return {
+        "coordinate": robot.nq,
+        "speed": robot.nv,
+        "joint": robot.nj,
+        "foot": robot.nf,
+        "axis": 3,
+        "part": len(PARTS),
+    }
 
 
 def dims_of(name: str, shape: tuple[int, ...], robot: Robot) -> tuple[str, ...]:

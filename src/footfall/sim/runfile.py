@@ -119,7 +119,9 @@ def rerun_words(options: RunOptions) -> list[str]:
         value = getattr(options, key)
         if key not in ("robot", "out") and value != OPTIONS[key].default:
             flag = f"--{key.replace('_', '-')}"
-            words.append(flag if value is True else f"{flag}={value!r}" if isinstance(value, float) else f"{flag}={value}")
+            words.append(
+                flag if value is True else f"{flag}={value!r}" if isinstance(value, float) else f"{flag}={value}"
+            )
     return words
 
 

@@ -491,9 +491,7 @@ def _named_parts(parts: Mapping[str, Given]) -> dict[str, float]:
 def _torques(given: Given, robot: Robot) -> JointCommand:
     """Return a joint command of torques that a user gave as an array."""
     if isinstance(given, Command):
-        raise InputError(
-            "step takes a JointCommand or torques; set_command(forward=...) gives a velocity command"
-        )
+        raise InputError("step takes a JointCommand or torques; set_command(forward=...) gives a velocity command")
     try:
         torque = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

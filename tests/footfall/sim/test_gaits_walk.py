@@ -62,7 +62,12 @@ def test_closed_loop_ends_nearer_to_its_speed_than_open_loop() -> None:
 
 @pytest.mark.parametrize(
     ("name", "gait", "speed"),
-    [("mini_cheetah", "trot", None), ("mini_cheetah", "amble", None), ("xiling", "walk", 0.15), ("dynakat", "trot", None)],
+    [
+        ("mini_cheetah", "trot", None),
+        ("mini_cheetah", "amble", None),
+        ("xiling", "walk", 0.15),
+        ("dynakat", "trot", None),
+    ],
 )
 def test_python_and_the_command_line_walk_alike(name: str, gait: str, speed: float | None) -> None:
     robot = library.load(name)

@@ -28,7 +28,9 @@ TROT = ff.gait.for_robot(ROBOT, "trot")
             "JointPD does not follow turn = 0.2",
         ),
         (
-            ff.control.GravityCompensation(ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, speed_feedback=0.5)),
+            ff.control.GravityCompensation(
+                ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, speed_feedback=0.5)
+            ),
             ff.Command(sideways=0.1),
             "it takes forward",
         ),

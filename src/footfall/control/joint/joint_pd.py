@@ -171,7 +171,13 @@ class JointPD(Controller):
             gait, speed_command = self.gait, command.forward
             strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
             stride, after["stride"] = strider.strides(
-                speed_command, speed_command / gait.speed, sensed, memory["stride"], ramp, self.speed_feedback, 1.0 / self.rate
+                speed_command,
+                speed_command / gait.speed,
+                sensed,
+                memory["stride"],
+                ramp,
+                self.speed_feedback,
+                1.0 / self.rate,
             )
         if self.inverse == "closed":
             position = joint_targets(robot, self.gait, phase, ramp, stride)
