@@ -30,7 +30,7 @@ LAYERS = [
     {"nptrace"},
     # footfall
     {"footfall/errors"},
-    {"footfall/_io", "footfall/checks", "footfall/identity", "footfall/plugins", "footfall/adapters"},
+    {"footfall/_io", "footfall/checks", "footfall/hints", "footfall/identity", "footfall/plugins", "footfall/adapters"},
     {"footfall/draw/notebook", "footfall/parameters", "footfall/sim/cores", "footfall/spatial/gravity"},
     {"footfall/spatial"},
     {"footfall/robot/model"},

@@ -167,7 +167,10 @@ def __getattr__(name: str) -> "Named":
         return import_module(f"footfall.{name}")
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'footfall' has no attribute {name!r}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    hints = import_module("footfall.hints")
+    raise hints.missing("footfall", name, __all__, hints.FRONT)
 
 
 def __dir__() -> list[str]:

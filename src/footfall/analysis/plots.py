@@ -50,6 +50,8 @@ def plot_compare(
 ) -> Figure:
     """Recordings of the same robot laid over each other, by label."""
     if kind not in _KINDS:
+        if kind in hints.PLOTS:
+            raise InputError(f"there is no plot {kind!r}: it is {hints.PLOTS[kind]!r}")
         raise unknown("plot", kind, _KINDS)
     if not recordings or len(recordings) > len(_DASHES):
         raise InputError(f"a plot shows 1 to {len(_DASHES)} recordings, got {len(recordings)}")

@@ -13,11 +13,13 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import hints
 from footfall.adapters import unadapted
 from footfall.checks import is_number, positive_number
 from footfall.contact.bodies import body_spheres
@@ -162,6 +164,21 @@ class Simulation(FrozenAfterInit, Summarised):
         self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
         self.stopped: Stop | None = None
         self.reset()
+
+    def __new__(cls, *_: Given, **given: Given) -> Simulation:
+        """Only to say what an argument is called that a simulation does not take."""
+        known = cls.__dataclass_fields__
+        for name in given:
+            if name in hints.SIMULATION and name not in known:
+                raise InputError(f"Simulation takes no {name!r}: it is {hints.SIMULATION[name]}")
+            if name not in known:
+                raise unknown("argument of Simulation", name, known, "it takes")
+        return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Simulation", name, dir(type(self)), hints.SIMULATION)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         world, stopped = self.model.world, self.stopped
