@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from footfall.contact.free_bodies import FreeBall, FreeBox
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
+    from footfall.mujoco.comparing import compare
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
     from footfall.sim.batch import Batch
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from footfall.sim.linearization import linearize
     from footfall.sim.pushes import Push
     from footfall.sim.simulation import Simulation
+    from footfall.view.passive import viewer
     from footfall.view.show import show
     from nptrace._types import Named
 
@@ -105,7 +107,9 @@ _NAMES = {
     "margins": "footfall.analysis.margin_search",
     "Batch": "footfall.sim.batch",
     "GpuBatch": "footfall.sim.gpu",
+    "compare": "footfall.mujoco.comparing",
     "show": "footfall.view.show",
+    "viewer": "footfall.view.passive",
 }
 
 __all__ = [
@@ -132,6 +136,7 @@ __all__ = [
     "Simulation",
     "TraceError",
     "analysis",
+    "compare",
     "compile",
     "contact",
     "control",
@@ -159,6 +164,7 @@ __all__ = [
     "sim",
     "spatial",
     "sweep",
+    "viewer",
 ]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from footfall import hints
 from footfall.draw.style import COLORS, Dashes, new_figure, style
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot

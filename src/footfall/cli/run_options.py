@@ -18,6 +18,8 @@ from footfall.sim.run_options import KEYS, OPTIONS
 from nptrace._types import Given
 
 if TYPE_CHECKING:
+    from footfall.control.interface import Controller
+    from footfall.robot.model.description import Robot
     from footfall.sim.runfile import Planned
 
 _TYPES: dict[str, Any] = {"str": str, "float": float, "int": int, "bool": bool}
@@ -65,7 +67,17 @@ def planned(subject: str, given: Mapping[str, Given]) -> Planned:
 
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **given})
-    return plan(load_robot(options.robot, **load_options(options)), options)
+    robot = load_robot(options.robot, **load_options(options))
+    return plan(robot, options, own=own_of(given, robot))
+
+
+def own_of(given: Mapping[str, Given], robot: Robot) -> Controller | None:
+    """Return the controller that the command line names as ``module:name``; files may not name one."""
+    from footfall.plugins import names_code
+    from footfall.sim.runfile import own_controller
+
+    name = given.get("controller")
+    return own_controller(name, robot) if isinstance(name, str) and names_code(name) else None
 
 
 def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
@@ -84,7 +96,7 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
         raise InputError(f"the robot {options.robot} that {recording} names is not there")
     else:  # the recording has the robot itself
         robot = rec.robot
-    run = plan(robot, options)
+    run = plan(robot, options, own=own_of(given, robot))
     if run.simulation.robot.digest != rec.meta["digest"]:
         raise InputError(f"the robot {options.robot} is not the one that {recording} was made with: it has changed")
     return run

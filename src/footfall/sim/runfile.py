@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from footfall._io.toml_file import parse_toml, read_toml_text
+from footfall.adapters import unadapted
 from footfall.contact.heightfield import FILES as GROUND_FILES
 from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
@@ -37,12 +39,13 @@ from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import InputError, unknown
+from footfall.errors import FootfallError, InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.named_plans import PLANS
 from footfall.gait.oscillators.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
 from footfall.gait.transition import Transition
+from footfall.plugins import named_object, names_code
 from footfall.recording.provenance import settings_of
 from footfall.robot import library
 from footfall.robot.model.description import Robot
@@ -131,20 +134,34 @@ def load_options(options: RunOptions) -> dict[str, Given]:
     return {"lock_wheels": False} if rolls else {}
 
 
-def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
-    """Return the simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+def plan(
+    robot: Robot,
+    options: RunOptions,
+    constants: Mapping[str, Given] | None = None,
+    own: Controller | None = None,
+) -> Planned:
+    """Return the simulation that options describe.
+
+    Args:
+        robot: that is simulated.
+        options: of the run.
+        constants: change the gait's own (``{"duty": 0.6}``).
+        own: the controller, where the options name one as ``module:name``: code is not loaded from options.
+    """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
-    controller, gait = _controller(robot, options, constants or {})
+    controller, gait = _controller(robot, options, constants or {}, own)
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (
         options.controller in control_named.COMMAND_FOLLOWERS or is_policy(options.controller)
     ):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
+    if options.speed is None and own is not None:
+        speed = as_controller(own).nominal_command(robot).forward
     first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     command: Command | Schedule = first
     if options.schedule is not None:
@@ -190,11 +207,49 @@ def is_policy(controller: str) -> bool:
     return Path(controller).suffix in SUFFIXES
 
 
+def own_controller(name: str, robot: Robot, folder: Path | None = None) -> Controller:
+    """Import and return the controller that ``module:name`` names: an object, or a function or class that makes one.
+
+    Args:
+        name: of the controller; its module may lie in ``folder``.
+        robot: with which a function or class is called that makes a controller of a robot.
+        folder: the working directory unless given.
+
+    Raises:
+        InputError: There is no such module or name, or it is no controller.
+    """
+    found = named_object(name, Path.cwd() if folder is None else folder)
+    if isinstance(found, type) or not (hasattr(found, "rate") and hasattr(found, "start")):
+        takes = len(inspect.signature(found).parameters)
+        try:
+            found = found(robot) if takes else found()
+        except FootfallError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name}({'robot' if takes else ''}) raised {type(error).__name__}: {error}") from error
+    as_controller(found, f"{name}: ")
+    return found
+
+
 # -- controllers -------------------------------------------------------------------------------------------------------
 Made = tuple[Controller, Gait | None]
 
 
-def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+def _controller(
+    robot: Robot, options: RunOptions, constants: Mapping[str, Given], own: Controller | None = None
+) -> Made:
+    if own is not None:
+        refuse(
+            options, "is code of your own", [*given(options, "constants", "kp", "kd", "plan", "reflexes"), *constants]
+        )
+        refuse_rhythm(options)
+        gait = getattr(unadapted(own), "gait", None)
+        return own, gait if isinstance(gait, Gait) else None
+    if names_code(options.controller):
+        raise InputError(
+            f"the controller {options.controller!r} is code, which no file may run: name it on the command line,"
+            f" --controller {options.controller}"
+        )
     policy = is_policy(options.controller)
     if options.controller != control_named.PLAN:
         refuse(options, "follows no plan", given(options, "plan"))
