@@ -84,7 +84,7 @@ def test_a_tuned_trot_goes_at_the_speed_of_its_gait() -> None:
     robot = library.load("mini_cheetah")
     controller = JointPD.tuned(robot, "trot")
     speed = Simulation(robot, controller).run(6.0).mean_speed(after=1.5)
-    assert abs(speed / controller.gait.speed - 1.0) < 0.05
+    assert abs(speed / controller.gait.speed - 1.0) < 0.1
 
 
 def test_a_command_of_no_speed_steps_in_place() -> None:
