@@ -14,7 +14,6 @@ from footfall.sim.run_options import keys_with
 from nptrace._types import Given, Json
 
 if TYPE_CHECKING:
-    from footfall.recording.recording import Recording
     from footfall.sim.runfile import Planned
 
 NAME = "compare"

@@ -5,12 +5,11 @@
         walker.set_command(forward=0.4)
         ff.mujoco.step(model, data, walker)                 # a tick of the controller, and the steps that fit into it
 
-The model is theirs: its joints are found by name, feet by the bodies that carry them. Torques go to a motor of the joint
-where the model has one, and otherwise to ``qfrc_applied``. Gains of a ``JointCommand`` act anew in every step of MuJoCo.
+The model is theirs: joints are found by name, feet by the bodies that carry them. Torques go to a motor of the joint
+where the model has one, and otherwise to ``qfrc_applied``. Gains of a ``JointCommand`` act anew in every ``mj_step``.
 """
 
 from __future__ import annotations
-
 
 import numpy as np
 from numpy import ndarray
@@ -38,9 +37,7 @@ class Bridge:
         InputError: A joint of the robot is not in the model, or the timestep does not fit the controller's rate.
     """
 
-    def __init__(
-        self, robot: Robot, controller: Controller, model: Foreign, command: Command | None = None
-    ) -> None:
+    def __init__(self, robot: Robot, controller: Controller, model: Foreign, command: Command | None = None) -> None:
         given: dict[str, Given] = {} if command is None else {"command": command}
         gravity = tuple(float(x) for x in model.opt.gravity)
         self.simulation = Simulation(robot, controller, dt=float(model.opt.timestep), gravity=gravity, **given)

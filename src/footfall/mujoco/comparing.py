@@ -49,7 +49,9 @@ class Comparison:
     def __repr__(self) -> str:
         rows = [("", "footfall", "MuJoCo"), *self.rows()]
         widths = [max(len(row[k]) for row in rows) for k in range(3)]
-        lines = ["  ".join((row[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(row[1:], widths[1:])))) for row in rows]
+        lines = [
+            "  ".join((row[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(row[1:], widths[1:])))) for row in rows
+        ]
         return "\n".join([*lines, repr(self.differences)])
 
     def _repr_html_(self) -> str:
