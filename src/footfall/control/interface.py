@@ -110,6 +110,10 @@ class Controller(ABC):
         """
         return None
 
+    def nominal_command(self, robot: Robot) -> Command:
+        """Return what a run commands it where no command is given: nothing, or the speed of its gait."""
+        return Command()
+
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
         return None
@@ -181,6 +185,9 @@ class ControllerWrapper(Controller):
 
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.wrapped.command_limits(robot)
+
+    def nominal_command(self, robot: Robot) -> Command:
+        return self.wrapped.nominal_command(robot)
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)

@@ -38,6 +38,7 @@ from nptrace._types import Given, PyTree
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjSpec
 
+_TICKS_REPORTED = 250
 PAPER_CONTACT = {"solref": (-1600.0, -100.0)}
 STIFF_CONTACT = {"solref": (-2e6, -2e3), "solimp": (0.95, 0.99, 0.001)}
 
@@ -109,14 +110,20 @@ def effective_robot(robot: Robot, joints: JointModel) -> Robot:
     return dataclasses.replace(robot, joints=tuple(changed))
 
 
-def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = None) -> Recording:
+def run_mujoco(
+    simulation: Simulation,
+    duration: float,
+    model: MjModel | None = None,
+    progress: Callable[[int], None] = lambda ticks: None,
+) -> Recording:
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
+    ``progress`` is called now and then with how many ticks were taken since the last call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
-    data, controller = mj.MjData(model), _Asked(simulation)
+    data, controller = mj.MjData(model), CompiledController(simulation)
     order = _joint_order(mj, model, robot)
     q, v = simulation.q, simulation.v
     data.qpos[:7], data.qvel[:6] = q[:7], np.concatenate([rotation_of(q) @ v[3:6], v[:3]])
@@ -146,6 +153,8 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
             impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
+        if (k + 1) % _TICKS_REPORTED == 0 or k + 1 == ticks:
+            progress((k % _TICKS_REPORTED) + 1)
         rows.append(
             ((k + 1) * run.period, q, v, joint_command.position, data.qfrc_actuator[order.v].copy(), force, impulse)
         )
@@ -171,7 +180,7 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
     return Recording(robot, columns, [], meta)
 
 
-class _Asked:
+class CompiledController:
     """The controller as a quick function: compiled as the simulation compiles it, or as it is where that cannot be."""
 
     def __init__(self, simulation: Simulation) -> None:

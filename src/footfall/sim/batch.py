@@ -14,13 +14,14 @@ import os
 import threading
 from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
+from footfall import hints
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
@@ -166,6 +167,22 @@ class Batch(Summarised):
                 " smaller batch, or float32"
             )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Batch", name, dir(type(self)), hints.SIMULATION)
+
+    def _free(self, path: str) -> str:
+        """Return the free parameter that a path names; the trunk may be called by its own name, or trunk, or base."""
+        if path in self.parameters:
+            return path
+        link, _, key = path.rpartition(".")
+        trunk = (self.robot.trunk, "trunk", "base")
+        for other in trunk if link in trunk else ():
+            if f"{other}.{key}" in self.parameters:
+                return f"{other}.{key}"
+        raise unknown("free parameter", path, self.parameters, "this batch has")
+
     # -- state -------------------------------------------------------------------------------------------------------
     @property
     def q(self) -> Float[ndarray, "n nq"]:
@@ -203,9 +220,8 @@ class Batch(Summarised):
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
-        for path, value in parameters.items():
-            if path not in self.parameters:
-                raise unknown("free parameter", path, self.parameters, "this batch has")
+        for name, value in parameters.items():
+            path = self._free(name)
             _check_parameter(path, value)
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
@@ -231,9 +247,8 @@ class Batch(Summarised):
         A robot's numbers depend on the seed, the ranges' names and its own place alone, not on n or ``which``.
         """
         drawn: dict[str, ndarray] = {}
-        for path, bounds in ranges.items():
-            if path not in self.parameters:
-                raise unknown("free parameter", path, self.parameters, "this batch has")
+        for name, bounds in ranges.items():
+            path = self._free(name)
             try:
                 low, high = (np.broadcast_to(np.asarray(x, float), self.nominal[path].shape) for x in bounds)
             except (TypeError, ValueError):
@@ -329,6 +344,8 @@ class Batch(Summarised):
             force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
             kept, given = select_rows((states, commands), recorded)
             columns = columns_of(kept, given, self.period, force_mean[recorded])
+            commanded = [float(values[index]) for values in self.command.values()]
+            columns["command"] = np.tile(commanded, (len(columns["time"]), 1))
             found.append(Recording(self._robot(int(index)), columns, meta={**meta, "place": int(index), **own}))
         return found
 

@@ -155,7 +155,7 @@ class RunOptions:
     controller: str = _option(
         "pd",
         "hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr, plan,"
-        " wheels, or a policy's file (.npz, .onnx).",
+        " wheels, a policy's file (.npz, .onnx), or module:name of your own.",
         choices=_controllers,
         page="whole_body",
         compare=True,

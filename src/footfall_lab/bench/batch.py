@@ -56,7 +56,7 @@ def trotting(n: int, dtype: type, threads: int | None) -> Batch:
     return Batch(
         subject.robot(),
         n,
-        JointPD.tuned("mini_cheetah", "trot"),
+        JointPD.tuned("mini_cheetah", "trot", open_loop=True),
         dtype=dtype,
         threads=threads,
         contact=Compliant(damping=1e4),

@@ -20,10 +20,10 @@ from footfall.contact.complementarity import Complementarity
 from footfall.contact.compliant import Compliant
 from footfall.contact.model import ContactModel
 from footfall.control.interface import JointCommand
+from footfall.conversions import to_mujoco_v
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.loading import load
 from footfall.mujoco import model as mujoco
-from footfall.mujoco.layout import to_mujoco_v
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.conversions import pinocchio_map, to_pinocchio_q
 from footfall.errors import MissingExtraError
 from footfall.mujoco.assembly import Part, parts_of, spring_energy
-from footfall.mujoco.layout import pinocchio_map, to_pinocchio_q
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Foreign

@@ -207,7 +207,7 @@ def test_other_libraries_share_the_states_memory():
 
 
 def test_commands_and_pushes_of_single_robots():
-    batch = Batch(CHEETAH, 4, ff.control.JointPD.tuned("mini_cheetah", "trot", pace=0.5))
+    batch = Batch(CHEETAH, 4, ff.control.JointPD.tuned("mini_cheetah", "trot"))
     batch.set_command(forward=[0.0, 0.3], which=[2, 3])
     batch.set_push(force=[0.0, 40.0, 0.0], which=[1])
     batch.run(100)

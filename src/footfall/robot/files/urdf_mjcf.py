@@ -74,7 +74,7 @@ def load_model(
 def read_draft(
     file: Path, floating: bool | None = None, base: str | None = None, repair: bool = False
 ) -> tuple[Draft, Package]:
-    """Return what a URDF or MJCF file states, and the folder it may refer to; ``base``: of several roots the robot's."""
+    """Return what a URDF or MJCF file states, and its package; ``base``: the robot's root, where there are several."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 import nptrace
+from footfall import hints
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
@@ -290,6 +291,11 @@ class Robot:
         copy.__dict__["loop_axes"] = self.loop_axes
         return copy
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Robot", name, dir(type(self)), hints.ROBOT)
+
     def parameter(self, path: str) -> Scalar:
         """Return the value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
         _, _, part, key = self._find(path)
@@ -307,7 +313,7 @@ class Robot:
             for index, part in enumerate(getattr(self, kind)):
                 if part.name == name and key in keys:
                     return kind, index, part, key
-        if name == "trunk" != self.trunk:  # of every robot, whatever its file calls it
+        if name in ("trunk", "base") and name != self.trunk:  # of every robot, whatever its file calls it
             return self._find(f"{self.trunk}.{key}")
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 

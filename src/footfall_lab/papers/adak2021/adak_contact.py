@@ -137,7 +137,7 @@ class AsPrinted(Complementarity):
 
 def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
     """The recordings: stand, drop, trot and a trot that slips; and all of them with the paper's problem as printed."""
-    trot = JointPD.tuned(robot, "trot")
+    trot = JointPD.tuned(robot, "trot", open_loop=True)
     bowing = BowingSpine(trot)
     joints = robot.state("stand")[0][robot.nq - robot.nj :]
     spine = np.array([name in SPINE for name in robot.joint_names])

@@ -136,7 +136,7 @@ def simulation(job: Job, **others: Given) -> Simulation:
     damping = reading.damping if job.damping is None else job.damping
     contact = Compliant.per_millimetre(job.stiffness, damping=damping, friction=form.friction)
     start = standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0)
-    options = {
+    options: dict[str, Any] = {
         "contact": contact,
         "ground": ground,
         "dt": job.dt,
