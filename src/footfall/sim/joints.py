@@ -341,7 +341,7 @@ def joint_forces(
 
     PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
     ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
-    ``about``: rates about which limits, stops and dry friction are taken instead, as springs and dampers (no modes).
+    ``about``: rates about which limits and dry friction are taken instead, as dampers (no modes).
     """
     if not robot.nj:
         none = np.zeros(0)
@@ -385,7 +385,7 @@ def joint_forces(
         else:
             passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
     if model.end_stops:
-        passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep, about)
+        passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
     return JointForces(
         motor=motor,
         passive=passive,
@@ -527,17 +527,9 @@ def _is_zero(value: Scalar) -> bool:
 
 
 def _with_end_stops(
-    robot: Robot,
-    model: JointModel,
-    q_J: ndarray,
-    rates: ndarray,
-    dt: float,
-    passive: ndarray,
-    slope: ndarray,
-    about: ndarray | None = None,
+    robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, slope: ndarray
 ) -> tuple[ndarray, ndarray]:
     """Add a stiff spring and a damper beyond each limit, which only push back."""
-    about = rates if about is None else about
     lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
     out_torque, out_slope = [], []
     for k in range(robot.nj):
@@ -548,7 +540,7 @@ def _with_end_stops(
             depth = sign * (limit - q_J[k])
             gradient = model.stop_damping + dt * model.stop_stiffness
             push = model.stop_stiffness * depth - gradient * sign * rates[k]
-            hit = (depth > 0) & (model.stop_stiffness * depth - gradient * sign * about[k] > 0)
+            hit = (depth > 0) & (push > 0)
             torque, steep = torque + np.where(hit, sign * push, 0.0), steep + np.where(hit, gradient, 0.0)
         out_torque.append(torque)
         out_slope.append(steep)
@@ -704,7 +696,7 @@ def joint_feedback(
 ) -> JointFeedback:
     """Return the joints at the start of a step; ``own`` is the inertia of each without armature.
 
-    ``about``: rates at which a model without modes takes limits, stops and dry friction; those of the start unless given.
+    ``about``: rates at which a model without modes takes limits and dry friction; those of the start unless given.
     """
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)

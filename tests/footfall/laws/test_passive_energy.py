@@ -20,7 +20,7 @@ from footfall.sim.world import World
 DTS = (1e-3, 2e-3, 4e-3)
 FRICTIONS = (0.05, 0.4, 1.2)
 CONTACTS = {f"compliant_{c:g}": ff.contact.Compliant(damping=c) for c in (1e4, 300.0, 0.0)}
-CONTACTS |= {f"planning_{c:g}": ff.contact.Planning(damping=c) for c in (400.0, 0.0)}
+CONTACTS |= {f"planning_{c:g}": ff.contact.Planning(damping=c) for c in (40.0, 0.0)}
 BODIES = {"ball": ball(1.3, 0.07), "block": block(4, 2.1), "sledge": block(1, 2.1)}
 
 
