@@ -54,6 +54,7 @@ METHOD = (
 _WARM, _STEPS, _HELD = 0.3, 100, 0.02  # [s], steps that are timed, [s]
 _BATCH, _PEER = 128, 16  # robots
 _NOISE = 0.05  # [rad]
+_NATIVE, _PEERS = "native implicit, as used", "mujoco.rollout {}, as used"
 _LOWEST = 0.15  # [m], of the trunk of a robot that has not fallen
 
 
@@ -141,7 +142,7 @@ def batch_task(name: str, kind: str, planning: bool = False) -> Task:
     return Task(name=name, run=work, per="robot-step", items=those.n * _STEPS)
 
 
-def native_task(name: str) -> Task:
+def native_task(name: str = _NATIVE) -> Task:
     """The same robots one after another in code for one robot."""
     those, (q, v) = crowd(DT), started(DT)
     run = _compiled(None, "native", np.float64, DT, _STEPS)
@@ -208,10 +209,16 @@ def batch_tasks() -> list[Task]:
 
 
 def peer_tasks() -> list[Task]:
-    return [peer_task(f"mujoco.rollout {name}, as used", **options) for name, options in PEERS.items()]
+    """The peer with each of its settings."""
+    return [peer_task(_PEERS.format(name), **options) for name, options in PEERS.items()]
+
+
+def native_ratio(times: dict[str, float]) -> dict[str, float]:
+    """mujoco.rollout's time with its default solver settings, elliptic cone, over that of our code for one robot."""
+    return {"mujoco_over_native_as_used": times[_PEERS.format("elliptic")] / times[_NATIVE]}
 
 
 def batch_ratios(times: dict[str, float]) -> dict[str, float]:
     """mujoco.rollout's time with its default solver settings, elliptic cone, over that of our batches."""
-    peer = times["mujoco.rollout elliptic, as used"]
+    peer = times[_PEERS.format("elliptic")]
     return {f"mujoco_rollout_over_batch_{kind}_as_used": peer / times[f"batch {kind}, as used"] for kind in TYPES}
