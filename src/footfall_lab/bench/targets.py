@@ -80,6 +80,20 @@ TARGETS = (
         unit=TIMES,
         vector=True,
     ),
+    Target(
+        what="one robot as used against MuJoCo, 2 ms", key="mujoco_over_native_as_used", must=20, goal=27, unit=TIMES
+    ),
+    *(
+        Target(
+            what=f"batch as used against rollout, 2 ms, {kind}",
+            key=f"mujoco_rollout_over_batch_{kind}_as_used",
+            must=must,
+            goal=goal,
+            unit=TIMES,
+            vector=True,
+        )
+        for kind, must, goal in (("f64", 27, 50), ("f32", 55, 110))
+    ),
     *(
         Target(
             what=f"a robot among 100 000 against one among 1 000, {kind}",

@@ -45,6 +45,10 @@ class LLVMEmitter:
         self.lines.append(f"%{self.letter}{self.count} = {text}")
         return f"%{self.letter}{self.count}"
 
+    def steps(self) -> str:
+        """How many steps the kernel is to make, in every lane."""
+        return self.splat(self.new(f"sitofp i64 %steps to {self.scalar}"))
+
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
         """An elementary function, written in place."""
         out = rule(self, *arguments)

@@ -17,6 +17,7 @@ from nptrace.runtime import machine
 from nptrace.runtime.callables import raise_if_cancelled
 
 _PIECE = 0.1  # [s]
+_MOST = 2**20  # steps of a piece: lanes count them in their own numbers, and floats are whole up to 2**24
 _FIRST = 1024  # blocks times steps of the first piece, whose pace nobody knows
 
 
@@ -95,7 +96,7 @@ def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None
         began = time.monotonic()
         yield count, each
         done += count
-        wanted *= 2 if time.monotonic() - began < _PIECE / 2 else 1
+        wanted = min(_MOST, wanted * (2 if time.monotonic() - began < _PIECE / 2 else 1))
 
 
 def _cannot(*_: int) -> None:
