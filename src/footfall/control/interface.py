@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, overload
 
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.adapters import Adapter, function_name, has_members
@@ -81,6 +81,13 @@ class Controller(ABC):
     @abstractmethod
     def start(self, robot: Robot) -> PyTree:
         """Return the memory before the first tick: any pytree of arrays."""
+
+    def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
+        """Return the first memory for the robots of a batch with these numbers, from 0 on.
+
+        Leaves that differ between robots, as noise does, have an axis for them in front.
+        """
+        return memory
 
     @abstractmethod
     def __call__(
@@ -179,6 +186,11 @@ class ControllerWrapper(Controller):
 
     def start(self, robot: Robot) -> PyTree:
         return self.inner.start(robot)
+
+    def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
+        if _keeps_inner(memory):
+            return {**memory, "inner": self.wrapped.memory_of_robots(memory["inner"], numbers)}
+        return self.wrapped.memory_of_robots(memory, numbers)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)

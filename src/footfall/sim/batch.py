@@ -34,7 +34,7 @@ from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
 from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, select_rows, unstack_tree
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -112,7 +112,8 @@ class Batch(Summarised):
         first = constant_command(self.simulation)
         self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
-        self.state: RunState = repeated(self.first, self.n, self.dtype)
+        self._start = states_at_rest(model, self.first, self.n, self.dtype)
+        self.state: RunState = tree.flatten(self.first)[1]([array.copy() for array in self._start])
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
         """Compile the tick, and decide which thread runs which robots."""
@@ -197,7 +198,7 @@ class Batch(Summarised):
     @property
     def time(self) -> Float[ndarray, "n"]:
         """Since each robot's own start [s]."""
-        return np.asarray(self.state.tick) * self.period
+        return self.state.count * self.period
 
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
         """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
@@ -213,9 +214,8 @@ class Batch(Summarised):
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
-        fresh, _ = tree.flatten(self.first)
-        for array, start in zip(tree.flatten(self.state)[0], fresh):
-            _put(array, which, start, "the start of robots")
+        for array, start in zip(tree.flatten(self.state)[0], self._start):
+            _put(array, which, start[which], "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
@@ -341,7 +341,7 @@ class Batch(Summarised):
         for index, (states, commands) in zip(indices, unstack_tree((rows, row["command"]), len(indices))):
             own = {path: value[index].tolist() for path, value in self.parameters.items()}
             means = ForceMeans(float(self.time[index]), self._sums["impulse"], self.period)
-            force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
+            force_mean = means.add(states.count * self.period, states.impulse)
             kept, given = select_rows((states, commands), recorded)
             columns = columns_of(kept, given, self.period, force_mean[recorded])
             commanded = [float(values[index]) for values in self.command.values()]

@@ -237,7 +237,7 @@ def columns_of(
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {
-        "time": np.asarray(state.tick) * period,
+        "time": state.count * period,
         "q": state.q,
         "v": state.v,
         "command_position": command.position,

@@ -102,9 +102,7 @@ def _stage_one(
         forces, solution = balance_forces(model.stage_one_body, sensed, plan, down)
         failure = failure_of(solution)
         return np.where(failure > 0.5, shared, forces), failure
-    every = max(1, round(model.rate / model.mpc_rate))
-    on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
-    due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
+    due = ((before.tick < 0.5) | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
     def solve(mpc_problem: MpcInput) -> tuple[PyTree, PyTree]:
         forces, solution = solve_mpc(model, mpc_problem)

@@ -67,7 +67,7 @@ def plan_tick(
     qp_terms = _write_qp(model, kinematics, memory, reference, contacts, ground, trunk, swing_acceleration)
     reflex = _reflex_memory(model, memory, reference, push, schedule, contacts, ground)
     memory_after = Memory(
-        tick=memory.tick + 1.0,
+        tick=np.where(memory.tick > model.ticks_between_solves - 1.5, 0.0, memory.tick + 1.0),
         phase=schedule.phase,
         is_walking=schedule.is_walking,
         started=1.0 + 0.0 * memory.started,

@@ -56,6 +56,11 @@ class LocomotionModel:
 
     NOT_IN_DIGEST = ("gait",)  # which is in the memory
 
+    @property
+    def ticks_between_solves(self) -> int:
+        """Ticks from one MPC to the next, unless a foot comes or goes."""
+        return max(1, round(self.rate / self.mpc_rate))
+
     @staticmethod
     def of(
         robot: Robot,
@@ -147,7 +152,7 @@ class LocomotionModel:
 class Memory:
     """The state of the controller that one tick hands to the next."""
 
-    tick: Scalar
+    tick: Scalar  # since the last MPC was due
     phase: Scalar  # of the gait [cycles]
     is_walking: Scalar  # 1 while the gait runs, 0 while it stands
     started: Scalar
