@@ -56,6 +56,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
         "fell": bool(rec.meta["fell"]),
         "diverged": bool(rec.meta["diverged"]),
+        "stopped": stopped(rec),
         "averaged_over": [after, float(rec.time[-1])] if moving else None,
         "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
         "peak_force": _peak(metrics.peak_force, rec),
@@ -64,6 +65,14 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "recording": run.options.out,
         **(_estimated(run, rec) if run.options.estimate else {}),
     }
+
+
+def stopped(rec: Recording) -> str | None:
+    """What ended a run, in words, or made the robot give up: a fall, a divergence, a safe stop; None if nothing did."""
+    if rec.meta.get("stopped") is not None:
+        return str(rec.meta["stopped"])
+    ends = [f"{event.message} at {event.time:.3f} s" for event in rec.events if event.message.startswith("safe stop")]
+    return ends[0] if ends else None
 
 
 def _estimated(run: Planned, rec: Recording) -> dict[str, float]:

@@ -123,7 +123,7 @@ class Recorder:
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
         self.add_event(Event(stop.time, stop.kind, stop.message))
-        self.meta["fell"] = True
+        self.meta.update(stopped=stop.message, fell=True)
         if self.writer is not None:
             self.writer.meta.update(self.meta)
             self.writer.append({}, self._new_events)

@@ -208,7 +208,7 @@ class Simulation(FrozenAfterInit, Summarised):
         check_objects(self.model.world, q)
         check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
-        self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
+        self._falls = Falls.of(self.model.world, q) if self.robot.floating else None
         start = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
         self.state = dataclasses.replace(start, impulse=no_impulse(self.robot, self.model.period))
         self.stopped = None

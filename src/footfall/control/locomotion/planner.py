@@ -239,7 +239,7 @@ def push_response(
     alarm = sidestep.update_alarm(has("sidestep"), margin, reflex.alarm, model.dt)
     falling_for, folded = safe_stop.update_folding(
         has("safe_stop"),
-        safe_stop.fall_is_certain(kinematics.R[2, 2], margin, model.height),
+        safe_stop.fall_is_certain(kinematics.R[2, 2]),
         reflex.falling_for,
         reflex.folded,
         model.dt,
