@@ -282,7 +282,7 @@ class Simulation(FrozenAfterInit, Summarised):
         check_objects(world, at)
         check_closed(robot, at)
         world.contact.check(robot, world.spheres, world.ground, at, moving)
-        self._falls = Falls.of(robot, world.ground, at) if robot.floating else None
+        self._falls = Falls.of(world, at) if robot.floating else None
         new = at_rest(world, at, moving, self.model.acting.start(robot) if restart_controller else state.memory)
         self.state = dataclasses.replace(
             new, tick=state.tick, work=state.work, impulse=state.impulse, objects=state.objects
