@@ -25,6 +25,7 @@ KINDS = {
     "RPPP": "roll, pitch, pitch, pitch",
     "PP": "pitch, pitch",
     "PPP": "pitch, pitch, pitch",
+    "PRP": "pitch, roll, pitch",
     "PRPP": "pitch, roll, pitch, pitch",
 }
 _PARALLEL = 1e-9  # deviation of an axis [rad]
@@ -123,7 +124,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     steps = [_snapped([_dot(e, vector) for e in (e_x, e_y, e_z)]) for vector in vectors]
     two_axes = "R" in kind
     hip, links = (steps[0], steps[1:]) if two_axes else ((0.0, 0.0, 0.0), steps)
-    if kind == "PRPP":
+    if kind in ("PRP", "PRPP"):
         if abs(hip[2]) > 0 and askew <= _PARALLEL:
             raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
         # a place along the roll axis is free: count it as part of the thigh

@@ -51,7 +51,7 @@ from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
 from footfall.sim.object_words import in_words, parse_objects
 from footfall.sim.pushes import parse_pushes
-from footfall.sim.run_options import KEYS, RunOptions, keys_with
+from footfall.sim.run_options import KEYS, RunOptions, keys_with, model_options
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -115,7 +115,7 @@ def options_of(given: Mapping[str, Given]) -> RunOptions:
 def load_options(options: RunOptions) -> dict[str, Given]:
     """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
-    return {"lock_wheels": False} if rolls else {}
+    return model_options(vars(options)) | ({"lock_wheels": False} if rolls else {})
 
 
 def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
