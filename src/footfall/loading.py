@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.posture import load_of_standing, stands_in, with_stand
+from footfall.control.posture import load_of_standing, stands_in, why_no_stand, with_stand
 from footfall.errors import callers_level
 from footfall.robot.files import loading
 from footfall.robot.files.draft import stand_of
@@ -31,7 +31,12 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     """
     robot = with_stand(loading.load(source, **options))
     file = robot.model_file
-    if file is None or "stand" not in robot.poses:
+    if file is None:
+        return robot
+    if "stand" not in robot.poses:
+        if robot.floating and robot.nf:
+            said = f"{file.name}: it has no stand: {why_no_stand(robot)}"
+            warnings.warn(said, ModelWarning, stacklevel=callers_level())
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import JsonOption, examples, load_robot, print_json, progress, tell
+from footfall.cli.common import JsonOption, examples, load_robot, print_json, progress, tell, with_model_options
 from footfall.cli.run_options import MotorsOption
 from nptrace._types import Given
 
@@ -26,6 +26,7 @@ EXAMPLES = examples(
 )
 
 
+@with_model_options
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
     task: Annotated[

@@ -269,10 +269,16 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
 
 def hip_height_of(robot: Robot) -> float:
     """Mean height of the hips over the ground in the robot's stand [m]."""
+    if not set(LEGS) <= set(robot.foot_names):
+        feet = ", ".join(robot.foot_names) or "none"
+        raise InputError(f"a gait is for the feet {', '.join(LEGS)}, and the feet of robot '{robot.name}' are: {feet}")
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]  # or says why not
     stand = robot.poses.get("stand")
-    if stand is None or not set(LEGS) <= set(robot.foot_names):
-        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
-    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    if stand is None:
+        raise InputError(
+            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
+            " footfall.control.posture.why_no_stand says why"
+        )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 

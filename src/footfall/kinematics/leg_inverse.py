@@ -110,7 +110,7 @@ def planar_inverse(leg: Leg, x: Scalar, z: Scalar, knee: int = 1, foot_pitch: fl
 
 def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: Any) -> list[LegPose]:
     """Every solution: knee behind and in front, the leg's plane below and above the roll axis where it has one."""
-    sides = (False, True) if "R" in leg_geometry(robot, leg).kind else (False,)
+    sides = (False, True) if "R" in leg_geometry(robot, leg, bool(options.get("nearly"))).kind else (False,)
     return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
 
 
@@ -239,6 +239,29 @@ def _pitch_first(
     return [hip, roll, knee_angle, foot_pitch + turn - knee_angle], inside
 
 
+def _pitch_roll_pitch(
+    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Scalar], Scalar]:
+    """Pitch, roll, knee (Pupper v3): the distance from hip to foot fixes the knee, the foot's place to the side the
+    roll, and what is left the pitch."""
+    y = y - leg.hip[1]
+    flat = x * x + z * z
+    square = flat + y * y - leg.side * leg.side
+    cosine, sine, inside = _bend(leg.thigh, leg.shank, square, knee)
+    # the foot in the leg's plane, where the thigh's direction is fixed: ahead and below
+    a, b = leg.thigh.length + leg.shank.length * cosine, leg.shank.length * sine
+    c, s = math.cos(leg.thigh.angle), math.sin(leg.thigh.angle)
+    ahead, down = s * a + c * b, c * a - s * b
+    height_square = leg.side * leg.side + down * down - y * y
+    height = np.sqrt(np.maximum(height_square, 0.0))
+    height = height if above else -height
+    inside = inside & (height_square >= -_SLACK * (square + leg.side * leg.side)) & (flat > _SLACK * square)
+    roll = _turn(leg.side, -down, y, height)
+    hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
+    knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
+    return [hip, roll, knee_angle], inside
+
+
 def _roll_missing(
     leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
 ) -> tuple[list[Scalar], Scalar]:
@@ -251,6 +274,7 @@ _SOLVERS = {
     "RPPP": _roll_first,
     "PP": _roll_missing,
     "PPP": _roll_missing,
+    "PRP": _pitch_roll_pitch,
     "PRPP": _pitch_first,
 }
 

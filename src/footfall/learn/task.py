@@ -25,6 +25,7 @@ from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.learned.scan import relative_heights
 from footfall.control.learned.travelled import ImportedPolicy
+from footfall.control.posture import why_no_stand
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.identity import digest_of
@@ -391,8 +392,10 @@ def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dic
 
 
 def check_stands(robot: Robot, doing: str) -> None:
-    if "stand" not in robot.poses or len(robot.feet) != 4:
-        raise InputError(f"{doing} needs four feet and a pose 'stand', which robot '{robot.name}' lacks")
+    if len(robot.feet) != 4:
+        raise InputError(f"{doing} needs four feet, and robot '{robot.name}' has {len(robot.feet)}")
+    if why := why_no_stand(robot):
+        raise InputError(f"{doing} needs a pose 'stand', which robot '{robot.name}' lacks: {why}")
 
 
 def drive_of(robot: Robot, **changes: Any) -> Drive:

@@ -9,7 +9,7 @@ Nothing heavy is imported here: ``--help`` is made from it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -219,6 +219,15 @@ class RunOptions:
     seed: int = _option(0, "Seed of whatever is random; 0 unless given.", argument="seed", compare=True)
     estimate: bool = _option(False, "The controller sees an estimate from noisy sensors instead of the truth.")
     motors: str | None = _option(None, "Motors and joints as 'footfall identify motors' found them (.json).", path=True)
+    forward_axis: str | None = _option(
+        None,
+        "Axis of the file's base along which the robot faces: x, -x, y, -y; by its legs' names unless given.",
+        compare=True,
+    )
+    repair_inertia: bool = _option(
+        False, "Inertias in the model file that no link can have become those of the links' shapes.", compare=True
+    )
+    root: str | None = _option(None, "Of a model file with several roots, the link that is the robot's.", compare=True)
     out: str | None = _option(None, "Recording to write (.mcap).", path=True, compare=True)
 
     def __post_init__(self) -> None:
@@ -239,6 +248,13 @@ class RunOptions:
 
 OPTIONS = {option.name: option for option in dataclasses.fields(RunOptions)}
 KEYS = tuple(OPTIONS)
+MODEL_KEYS = ("forward_axis", "repair_inertia", "root")  # how a model file is read
+
+
+def model_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``load`` that options of a run or a command stand for."""
+    names = {"forward_axis": "forward"}
+    return {names.get(key, key): given[key] for key in MODEL_KEYS if given.get(key)}
 
 
 def simulation_arguments(options: RunOptions) -> dict[str, Any]:

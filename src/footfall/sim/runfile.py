@@ -55,7 +55,7 @@ from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
 from footfall.sim.object_words import in_words
-from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, simulation_arguments
+from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, model_options, simulation_arguments
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -137,7 +137,7 @@ def rerun_words(options: RunOptions) -> list[str]:
 def load_options(options: RunOptions) -> dict[str, Given]:
     """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
-    return {"lock_wheels": False} if rolls else {}
+    return model_options(vars(options)) | ({"lock_wheels": False} if rolls else {})
 
 
 def plan(

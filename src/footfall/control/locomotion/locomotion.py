@@ -112,7 +112,10 @@ class Locomotion(Controller):
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
-            raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
+            has = f"the feet {', '.join(robot.foot_names) or 'none'}" if missing else "a fixed base"
+            raise InputError(
+                f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
+            )
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops walks, and reaches for nothing")
         if wheels_of(robot) and self.stage != "whole_body":

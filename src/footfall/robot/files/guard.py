@@ -22,6 +22,7 @@ MOST_DEPTH = 100
 MOST_LINKS = 1000
 MOST_ELEMENTS = 20_000
 MOST_REFERENCES = 5000  # files that a model may name
+POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
 MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
 _SHOWN = 60  # characters of a culprit that a message quotes

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.feet import points_of
-from footfall.robot.files.guard import shown
+from footfall.robot.files.guard import POINT_SIZE, shown
 from footfall.robot.model.parts import Link
 from footfall.robot.model.shapes import box_inertia, capsule_inertia, cylinder_inertia
 from footfall.spatial.transform import Transform
@@ -24,16 +24,18 @@ from footfall.spatial.transform import Transform
 REMEDY = "repair_inertia=True (--repair-inertia) replaces such tensors by those of the links' shapes"
 _TIMES = 5.0  # a radius of gyration over the furthest point of a link: at most 1, or little more with a rotor in it
 _FELT = 1e-3  # of the robot's own inertia: what is less changes no motion
+_HEAVY = 0.05  # of the robot's mass, ...
+_THIN = 0.1  # ... and a radius of gyration over its size: what has less than that is no point mass on a larger body
 _SLENDER = 0.2  # least side over longest side of a box around points alone
 _DENSITY = 1000.0  # [kg/m³] of a link of which nothing but the mass is known
 _LISTED = 6  # names in a message
 
 
 def impossible(draft: Draft) -> dict[str, str]:
-    """Return links with a radius of gyration many times their size, and how large both are, in words."""
+    """Return links with a radius of gyration many times their size, or with none, and how large both are, in words."""
     X_RL = draft.placements()
     whole = float(np.linalg.norm(np.ptp([X.p for X in X_RL.values()], axis=0)))
-    welded = _welded(draft)
+    welded, by_name = _welded(draft), {link.name: link for link in draft.links}
     mass = sum(link.mass for link in draft.links)
     found = {}
     for link in draft.links:
@@ -45,6 +47,10 @@ def impossible(draft: Draft) -> dict[str, str]:
         size = float(np.linalg.norm(np.array(corners) - X_RL[link.name].point(link.com), axis=1).max()) or whole
         if gyration > _TIMES * size and most > _FELT * mass * whole**2:
             found[link.name] = f"a radius of gyration of {gyration:.3g} m on a link of {size:.2g} m"
+        elif most <= 2 * link.mass * POINT_SIZE**2 and link.mass > _HEAVY * mass:
+            others = sum(float(by_name[name].inertia.trace()) for name in welded[link.name] if name not in found)
+            if others < 2 * link.mass * (_THIN * size) ** 2:
+                found[link.name] = f"{link.mass:g} kg and no inertia on a link of {size:.2g} m"
     return found
 
 

@@ -17,7 +17,17 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.files.draft import Draft, Shape
-from footfall.robot.files.guard import MOST_LINKS, MOST_VALUE, Package, label, number, numbers, shown, unique
+from footfall.robot.files.guard import (
+    MOST_LINKS,
+    MOST_VALUE,
+    POINT_SIZE,
+    Package,
+    label,
+    number,
+    numbers,
+    shown,
+    unique,
+)
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.rotation import from_euler
@@ -25,7 +35,6 @@ from footfall.spatial.transform import Transform
 
 UNLIMITED = 1e9  # a limit as large as this, or an effort or velocity of zero, says that there is none
 WHEEL_TURNS = 20.0  # a joint whose limits are this far apart turns as far as it likes: no leg does, wheels do
-POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
 _OF_GAZEBO = {"material", "mu1", "mu2", "visual"}  # friction is spoken of where there is a foot, colours are not needed
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}

@@ -18,9 +18,9 @@ from footfall.errors import InputError, ModelError, callers_level
 from footfall.robot.files.draft import FACING, FACINGS, Draft, tensor_about_com
 from footfall.robot.files.export import to_mjcf, to_urdf, write
 from footfall.robot.files.feet import FeetGiven, FootFinder, in_leg_order
-from footfall.robot.files.guard import ModelWarning, Package, parse_xml, read_bytes, shown
+from footfall.robot.files.guard import POINT_SIZE, ModelWarning, Package, parse_xml, read_bytes, shown
 from footfall.robot.files.repair import REMEDY, impossible, listed, repaired
-from footfall.robot.files.urdf import POINT_SIZE, read_urdf
+from footfall.robot.files.urdf import read_urdf
 from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.parts import Foot, Joint
 
