@@ -110,6 +110,10 @@ class Controller(ABC):
         """
         return None
 
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        """Return why it follows a component no further, in words, where there is more to say than how far."""
+        return {}
+
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
         return None
@@ -181,6 +185,9 @@ class ControllerWrapper(Controller):
 
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.wrapped.command_limits(robot)
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        return self.wrapped.limit_reasons(robot)
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,7 @@ from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, callers_level, unknown
 from footfall.gait import tuned
 from footfall.gait.named_plans import PLANS
 from footfall.gait.oscillators.networks import NAMES as NETWORKS
@@ -329,9 +330,16 @@ def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> 
     if options.constants is not None and options.constants not in known:
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
     usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
-    gait = tuned.for_robot(robot, name, options.constants or usual).gait
-    gait = gait.replace(**constants)
-    return gait if options.speed is None else tuned.at_speed(gait, options.speed)
+    setup = tuned.for_robot(robot, name, options.constants or usual)
+    gait = setup.gait.replace(**constants)
+    if options.speed is not None:
+        gait = tuned.at_speed(gait, options.speed)
+        if setup.shortened is not None:
+            gait, shortened = tuned.within_motors(robot, gait)
+            setup = dataclasses.replace(setup, shortened=shortened)
+    if setup.shortened is not None:
+        warnings.warn(f"the {name} of robot '{robot.name}' takes {setup.shortened}", stacklevel=callers_level())
+    return gait
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
