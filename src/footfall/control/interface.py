@@ -121,6 +121,10 @@ class Controller(ABC):
         """Return what a run commands it where no command is given: nothing, or the speed of its gait."""
         return Command()
 
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        """Return why it follows a component no further, in words, where there is more to say than how far."""
+        return {}
+
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
         return None
@@ -200,6 +204,9 @@ class ControllerWrapper(Controller):
 
     def nominal_command(self, robot: Robot) -> Command:
         return self.wrapped.nominal_command(robot)
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        return self.wrapped.limit_reasons(robot)
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)

@@ -108,6 +108,11 @@ class Locomotion(Controller):
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
         return dataclasses.asdict(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        self.command_limits(robot)  # sets up
+        gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
+        return {} if self.model.wheels else {"forward": self.model.legs.reason(gait.duty, gait.period)}
+
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]

@@ -108,6 +108,11 @@ class Nmpc(Controller):
         forward = float(self._legs[1].fastest(self.gait.duty, self.gait.period))
         return {"forward": forward, "sideways": COMMAND_LIMITS.sideways, "turn": COMMAND_LIMITS.turn}
 
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        self.command_limits(robot)
+        assert self._legs is not None
+        return {"forward": self._legs[1].reason(self.gait.duty, self.gait.period)}
+
     def over(self, ground: Ground) -> Nmpc:
         """Return this controller with a ground to see: it steps onto what lies ahead."""
         return replace(self, ground=ground)
