@@ -161,8 +161,8 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         ),
         _card(
             f"{apart:.1f} mm",
-            "is all that the Mini Cheetah above is apart in the two simulators, on average along x over the first second;"
-            f" contacts agree {agreed:.0f} % of the time",
+            "is all that the Mini Cheetah above is apart in the two simulators, on average along x over the first"
+            f" second; contacts agree {agreed:.0f} % of the time",
         ),
         _card(f"{seconds[2] / seconds[3]:.0f} times", "as fast as MuJoCo on the published trot below, on this machine"),
         _card(
