@@ -414,10 +414,8 @@ def sentence(numbers: dict[Verdict, int]) -> str:
     survey = {v: numbers[v] for v in ("shown", "not_shown")}
     parts = []
     if equations:
-        parts.append(
-            f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {numbers['erratum']}"
-            " errata"
-        )
+        errata = _many(numbers["erratum"], "erratum", "errata")
+        parts.append(f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {errata}")
     if sum(statements.values()):
         words = {"holds": "hold", "does_not_hold": "do not", "refuted": "refuted", "open": "open"}
         said = ", ".join(f"{n} {words[v]}" for v, n in statements.items())

@@ -115,4 +115,7 @@ class Mechanics:
 
     def G(self, gravity: tuple[float, float, float] | ndarray) -> Float[ndarray, "nv"]:
         """Return the forces that hold the weight."""
-        return -sum(self.point(k, c)[1].T @ (m * np.asarray(gravity)) for k, (m, c, _) in enumerate(self.masses()))
+        total = np.zeros(self.robot.nv)
+        for k, (m, c, _) in enumerate(self.masses()):
+            total -= self.point(k, c)[1].T @ (m * np.asarray(gravity))
+        return total

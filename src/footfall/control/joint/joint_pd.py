@@ -125,7 +125,8 @@ class JointPD(Controller):
         if shortened is not None and isinstance(robot, Robot):
             if speed is not None:
                 chosen, shortened = within_motors(robot, chosen)
-            warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
+            if shortened is not None:
+                warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
         if not (open_loop or options.get("clock") or not chosen.stride):
             options = {"speed_feedback": SPEED_FEEDBACK, **options}
         return JointPD(gait=chosen, **{"kp": known.kp, "kd": known.kd, **options})

@@ -11,7 +11,7 @@ import numpy as np
 from footfall_lab.papers.adak2021 import spine_study
 from footfall_lab.papers.adak2021.spine_study import SpineCase
 from footfall_lab.papers.claims import Claim, Table, judge
-from footfall_lab.papers.registered import setup
+from footfall_lab.papers.registered import registration, setup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -200,12 +200,7 @@ class Spines:
         return figure
 
 
-NOT_ASKED = (
-    "survey_stiffness_sets_stride_frequency",
-    "survey_turns_with_the_spine",
-    "survey_number_of_spine_joints",
-    "survey_self_stability",
-)
+NOT_ASKED = tuple(id for id in registration().claims[NAME] if id.startswith("survey_"))
 KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "height_change", "bend")
 CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
 

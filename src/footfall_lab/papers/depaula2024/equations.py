@@ -16,8 +16,8 @@ from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.velocity_terms import velocity_terms
 from footfall.kinematics.forward import body_poses, body_velocities, foot_positions, joint_transforms, poses_in_base
 from footfall.kinematics.jacobian import feet_jacobian
-from footfall.robot import library
-from footfall.spatial import motion
+from footfall.robot import Robot, library
+from footfall.spatial import Transform, motion
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.vector import skew
 from footfall_lab.papers.claims import Claim, judge
@@ -107,7 +107,7 @@ def _state(rng: np.random.Generator) -> dict[str, float]:
     return found
 
 
-def _inertias(robot, own: Mechanics, X) -> dict[str, float]:  # type: ignore[no-untyped-def]
+def _inertias(robot: Robot, own: Mechanics, X: Transform) -> dict[str, float]:
     body = robot.tree.bodies[3]
     m, _, tensor = own.masses()[3]
     block = np.zeros((6, 6))
@@ -118,7 +118,7 @@ def _inertias(robot, own: Mechanics, X) -> dict[str, float]:  # type: ignore[no-
     return {"erratum_21": off(block, body.inertia.matrix()), "erratum_26": off(other, right)}
 
 
-def _contact(robot, q: ndarray, v: ndarray, own: Mechanics, rng: np.random.Generator) -> dict[str, float]:  # type: ignore[no-untyped-def]
+def _contact(robot: Robot, q: ndarray, v: ndarray, own: Mechanics, rng: np.random.Generator) -> dict[str, float]:
     normal = np.array([*rng.uniform(-0.4, 0.4, 2), 1.0])
     ground = Plane(normal=normal, point=rng.normal(size=3))
     n, X = normal / np.linalg.norm(normal), joint_transforms(robot, q)
@@ -152,7 +152,7 @@ def _contact(robot, q: ndarray, v: ndarray, own: Mechanics, rng: np.random.Gener
     }
 
 
-def _state_space(robot, x: ndarray, v: ndarray, tau: ndarray, R: ndarray) -> dict[str, float]:  # type: ignore[no-untyped-def]
+def _state_space(robot: Robot, x: ndarray, v: ndarray, tau: ndarray, R: ndarray) -> dict[str, float]:
     q = robot.state(x[6:])[0]
     q[:3], q[3:7] = x[3:6], _quaternion(R)
     own = Mechanics.of(robot, q, v)

@@ -14,7 +14,7 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge, with_first
+from footfall_lab.papers.claims import Claim, Outcome, Spread, Table, judge, with_first
 from footfall_lab.papers.depaula2024 import convergence, equations, figures
 from footfall_lab.papers.depaula2024.comparison import Comparison
 from footfall_lab.papers.depaula2024.family import Family
@@ -243,7 +243,7 @@ class TrotFindings:
             ),
         ]
 
-    def _share(self, *ids: str):  # type: ignore[no-untyped-def]
+    def _share(self, *ids: str) -> Spread:
         return self.family.share(self.stiffness, ids)
 
     def _times(self) -> list[Claim]:

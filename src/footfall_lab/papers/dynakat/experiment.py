@@ -268,7 +268,7 @@ class LegFindings:
         leg = leg_chain(self.robot, "LF")
         stand = leg_race.standing(self.robot)
         place = foot_position(leg, stand)
-        asked = np.radians(np.arange(-120, 121, 8 if self.quick else 2))
+        asked = np.radians(np.arange(-120, 121, 4 if self.quick else 2))
         solve = compile(leg_race.reach_at, self.robot, place, stand, 0.0, target="batch")
         held = np.zeros(len(asked), bool)
         for start in (stand, np.array([-stand[0], 0.0, -stand[2], -stand[3]])):
