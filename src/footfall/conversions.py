@@ -288,3 +288,7 @@ def from_mujoco_jacobian(
 
 
 __all__ = ["from_mujoco", "from_pinocchio", "to_mujoco", "to_pinocchio"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

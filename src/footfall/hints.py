@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from footfall.errors import InputError, unknown
+
+_Class = TypeVar("_Class", bound=type)
 
 SIMULATION = {
     **dict.fromkeys(("qpos", "joint_positions", "get_state"), "q (base and joints; sim.set_state(q, v) changes it)"),
@@ -41,6 +48,18 @@ RECORDING = {
     **dict.fromkeys(("df", "dataframe", "as_pandas"), "to_pandas()"),
     **dict.fromkeys(("video", "render"), "save_video(path)"),
     **dict.fromkeys(("speed", "average_speed"), "mean_speed()"),
+}
+COMMAND = {
+    **dict.fromkeys(("vx", "x", "speed", "lin_vel_x", "linear"), "forward"),
+    **dict.fromkeys(("vy", "y", "left", "lin_vel_y"), "sideways"),
+    **dict.fromkeys(("yaw", "yaw_rate", "wz", "ang_vel_z", "angular"), "turn"),
+}
+JOINT_COMMAND = {
+    **dict.fromkeys(("q", "q_des", "target", "joint_position"), "position"),
+    **dict.fromkeys(("dq", "qd", "dq_des", "joint_velocity"), "velocity"),
+    **dict.fromkeys(("tau", "tau_ff", "effort", "feedforward"), "torque"),
+    **dict.fromkeys(("stiffness", "p_gain"), "kp"),
+    **dict.fromkeys(("damping", "d_gain"), "kd"),
 }
 PLOTS = {
     **dict.fromkeys(("grf", "forces", "force", "foot_forces", "contact_forces"), "contact"),
@@ -114,3 +133,25 @@ class MissingAttribute(AttributeError):
 def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> AttributeError:
     """Return the error for an attribute that is not there: what it is called here, or the nearest name."""
     return MissingAttribute(owner, name, known, elsewhere)
+
+
+def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class], _Class]:
+    """Make a dataclass say what an argument is called that it does not take; its signature stays."""
+
+    def decorate(kind: _Class) -> _Class:
+        make: Callable[..., None] = kind.__init__  # type: ignore[misc]
+        known = {f.name for f in dataclasses.fields(kind) if f.init}
+
+        @functools.wraps(make)
+        def __init__(self: object, *arguments: Any, **given: Any) -> None:
+            if not given.keys() <= known:
+                name = next(name for name in given if name not in known)
+                if name in elsewhere:
+                    raise InputError(f"unknown {what} {name!r}: it is {elsewhere[name]}")
+                raise unknown(what, name, [f.name for f in dataclasses.fields(kind) if f.init], "it has")
+            make(self, *arguments, **given)
+
+        kind.__init__ = __init__  # type: ignore[misc]
+        return kind
+
+    return decorate

@@ -72,6 +72,7 @@ _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kH
 _LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
 
 
+@hints.names_arguments("argument of Simulation", hints.SIMULATION)
 @dataclass(repr=False)
 class Simulation(FrozenAfterInit, Summarised):
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
@@ -164,16 +165,6 @@ class Simulation(FrozenAfterInit, Summarised):
         self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
         self.stopped: Stop | None = None
         self.reset()
-
-    def __new__(cls, *_: Given, **given: Given) -> Simulation:
-        """Only to say what an argument is called that a simulation does not take."""
-        known = cls.__dataclass_fields__
-        for name in given:
-            if name in hints.SIMULATION and name not in known:
-                raise InputError(f"Simulation takes no {name!r}: it is {hints.SIMULATION[name]}")
-            if name not in known:
-                raise unknown("argument of Simulation", name, known, "it takes")
-        return super().__new__(cls)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):

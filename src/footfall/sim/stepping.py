@@ -59,7 +59,7 @@ class Relay(Controller):
         return command, memory
 
 
-class Stepper:
+class ResidentTick:
     """One compiled function of (state, inputs, ...) that is called again and again, its state staying in its memory."""
 
     def __init__(self, function: Native, example: RunState, values: PyTree) -> None:
@@ -136,8 +136,8 @@ class StepLoop:
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
-        self._own: tuple[Backend, Stepper] | None = None
-        self._relay: tuple[SimulationModel, Backend, Stepper] | None = None  # beside the model it was made for
+        self._own: tuple[Backend, ResidentTick] | None = None
+        self._relay: tuple[SimulationModel, Backend, ResidentTick] | None = None  # beside the model it was made for
         self._perceive: tuple[SimulationModel, Callable[[RunState], Sensed]] | None = None
         self._height: Callable[[ndarray], float] | None = None
 
@@ -161,17 +161,17 @@ class StepLoop:
             if simulation.stopped is not None:
                 return
 
-    def _stepper_of(self, backend: Backend) -> Stepper | None:
+    def _stepper_of(self, backend: Backend) -> ResidentTick | None:
         if self._own is not None and self._own[0] is backend:
             return self._own[1]
         if not isinstance(backend, NativeBackend | PythonBackend) or not isinstance(backend.function, Native):
             return None
         state = self.simulation.state
         example = replace(state, memory=()) if isinstance(backend, PythonBackend) else state
-        self._own = (backend, Stepper(backend.function, example, backend.values))
+        self._own = (backend, ResidentTick(backend.function, example, backend.values))
         return self._own[1]
 
-    def _tick(self, stepper: Stepper) -> None:
+    def _tick(self, stepper: ResidentTick) -> None:
         simulation = self.simulation
         before, acting = simulation.state, simulation.model.acting
         memory = acting.refresh_memory(before.memory)
@@ -191,7 +191,7 @@ class StepLoop:
             acting.log_ticks(times, simulation.command_now, memory, stepper.memory_row)
         simulation.state = after
 
-    def _tick_in_python(self, backend: PythonBackend, stepper: Stepper) -> None:
+    def _tick_in_python(self, backend: PythonBackend, stepper: ResidentTick) -> None:
         simulation = self.simulation
         before = simulation.state
         try:
@@ -223,7 +223,7 @@ class StepLoop:
             if simulation.stopped is not None:
                 return
 
-    def _make_relay(self, model: SimulationModel) -> tuple[SimulationModel, Backend, Stepper]:
+    def _make_relay(self, model: SimulationModel) -> tuple[SimulationModel, Backend, ResidentTick]:
         """Compile the simulation with a relay in the place of its controller, behind the same sensors and stop."""
         simulation, relay, depth = self.simulation, self._relaying(model), len(_wrappers(model.acting))
         state = replace(simulation.state, memory=_split(simulation.state.memory, depth)[1])
@@ -231,7 +231,7 @@ class StepLoop:
         backend = NativeBackend(relay, state, inputs)
         backend.closures = check_world(relay, state, inputs)
         assert isinstance(backend.function, Native)
-        return model, backend, Stepper(backend.function, state, backend.values)
+        return model, backend, ResidentTick(backend.function, state, backend.values)
 
     def _relaying(self, model: SimulationModel) -> SimulationModel:
         """Return the model with a relay in place of its controller."""
@@ -258,7 +258,7 @@ class StepLoop:
         return replace(seen, gravity=model.world.gravity)
 
     # -- does the run go on? -------------------------------------------------------------------------------------------
-    def _take(self, before: RunState, after: RunState, stepper: Stepper, command: JointCommand) -> None:
+    def _take(self, before: RunState, after: RunState, stepper: ResidentTick, command: JointCommand) -> None:
         """Go on with the state after a tick, or with what a run would make of it."""
         simulation = self.simulation
         if self._goes_on(stepper, after):
@@ -275,7 +275,7 @@ class StepLoop:
         batch = TickBatch.of(before, spans, count=1, every=1, model=simulation.model)
         Running(simulation, 1, None).take(replace(batch, after=after, states=states, commands=commands), 0.0)
 
-    def _goes_on(self, stepper: Stepper, state: RunState) -> bool:
+    def _goes_on(self, stepper: ResidentTick, state: RunState) -> bool:
         """Return whether a run certainly goes on after a tick; where it may not, its detectors decide."""
         simulation = self.simulation
         falls = simulation._falls if simulation.stop_on_fall else None
@@ -290,7 +290,7 @@ class StepLoop:
             self._height = _height_function(simulation.model.world)
         return bool(self._height(state.q[:3]) > LOW * falls.stands + 1e-9)
 
-    def _push(self, stepper: Stepper, position: int) -> None:
+    def _push(self, stepper: ResidentTick, position: int) -> None:
         simulation = self.simulation
         if simulation.pushes or stepper.pushed:
             tick, period = float(np.round(simulation.state.tick)), simulation.model.period
@@ -309,7 +309,7 @@ def perceived(model: SimulationModel, state: RunState) -> Sensed:
     return sensed
 
 
-def _write(stepper: Stepper, command: JointCommand) -> None:
+def _write(stepper: ResidentTick, command: JointCommand) -> None:
     """Write a joint command into a stepper's inputs."""
     whole: JointCommand | None = None
     for view, key in zip(stepper.inputs, _PARTS):

@@ -131,6 +131,8 @@ class Viewer:
         sim = self.simulation
         if q is None and sim is None:
             raise InputError("a viewer of a Robot is given what to show: v.sync(q)")
+        if q is not None and np.shape(q) != (self.robot.nq,):
+            raise InputError(f"q of robot '{self.robot.name}' must have shape ({self.robot.nq},), got {np.shape(q)}")
         now = time.monotonic()
         simulated = time_now if time_now is not None else sim.time if sim is not None else None
         if self.real_time and simulated is not None:
@@ -141,8 +143,6 @@ class Viewer:
         if q is None and sim is not None:
             q, forces = sim.q, sim.state.forces[: self.robot.nf] if forces is None else forces
         shown = np.asarray(q, dtype=float)
-        if shown.shape != (self.robot.nq,):
-            raise InputError(f"q of robot '{self.robot.name}' must have shape ({self.robot.nq},), got {shown.shape}")
         text = now - self._texted > _TEXT_EVERY
         with self.server.viser.atomic():
             self.stage.show(shown, forces, text)
