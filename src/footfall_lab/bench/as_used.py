@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
+from footfall.mujoco.layout import to_mujoco_v
 from jaxtyping import Float
 from numpy import ndarray
 
@@ -24,7 +25,6 @@ from footfall.control.joint.joint_pd import Hold, JointPD, joint_targets
 from footfall.errors import FootfallError
 from footfall.gait.pattern import clock_phase
 from footfall.mujoco import model as mujoco
-from footfall.mujoco.layout import to_mujoco_v
 from footfall.mujoco.run import mujoco_model
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from nptrace.ir.program import Program
 from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
-
 _BESIDE = 2.0  # times as many operations as an inner loop has may stand beside it
 _ENDLESS = 2**40  # iterations of a loop that ends by itself
 
