@@ -16,7 +16,7 @@ from footfall.control.interface import JointCommand, check_rate
 from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
 from nptrace import ownership
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree
 
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
@@ -81,7 +81,7 @@ def check_law(contact: Given, dt: float) -> None:
     _check_derivatives(contact, dt)
 
 
-def _class_name(part: Scalar) -> str:
+def _class_name(part: Operand) -> str:
     return type(part).__name__
 
 
@@ -182,7 +182,7 @@ def check_sequence(what: str, parts: Given, kind: type) -> None:
         raise InputError(f"{what} must be a list of {kind.__name__}, got {' '.join(repr(parts).split())[:60]}")
 
 
-def vector(gravity: Scalar) -> tuple[float, float, float]:
+def vector(gravity: Given) -> tuple[float, float, float]:
     x, y, z = three_numbers(gravity, "gravity").tolist()
     return x, y, z
 

@@ -50,7 +50,7 @@ from footfall.sim.joints import POSITION, RATE, JointModel
 from footfall.sim.world import World
 from footfall.spatial import Inertia, cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 # -- free rotation of the base -----------------------------------------------------------------------------------------
 _THETA = 0.5 + 2e-4  # a little loss, more than what the passes leave of an error
@@ -174,7 +174,7 @@ def solutions(world: World, state: State, command: JointCommand, push: Float[nda
     return count_iterations(equations_of_motion, advance, world, state, command, push, dt)
 
 
-def step_free_bodies(world: World, objects: PyTree, a: Scalar, dt: float) -> PyTree:
+def step_free_bodies(world: World, objects: PyTree, a: Operand, dt: float) -> PyTree:
     """Free bodies after a step, each as a base."""
     if not world.objects:
         return objects
