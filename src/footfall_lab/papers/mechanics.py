@@ -38,7 +38,7 @@ def off(found: ndarray, right: ndarray) -> float:
     return float(np.abs(found - right).max() / max(np.abs(right).max(), 1e-300))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mechanics:
     """A robot in one state: quantities of every body in world axes, about its origin."""
 
@@ -79,7 +79,17 @@ class Mechanics:
             alpha.append(alpha[k] + np.cross(omega[k], spin))
             carried = np.cross(alpha[k], arm) + np.cross(omega[k], np.cross(omega[k], arm))
             acceleration.append(acceleration[k] + carried + (2.0 * np.cross(omega[k], axis * rate) if slides else 0.0))
-        return Mechanics(robot, R, p, turns, moves, omega, speed, alpha, acceleration)
+        return Mechanics(
+            robot=robot,
+            R=R,
+            p=p,
+            turns=turns,
+            moves=moves,
+            omega=omega,
+            speed=speed,
+            alpha=alpha,
+            acceleration=acceleration,
+        )
 
     def point(self, body: int, r: ndarray) -> tuple[ndarray, ndarray]:
         """Return a point of a body and its velocity by v; ``r`` in the body's axes."""
