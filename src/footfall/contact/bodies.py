@@ -105,7 +105,7 @@ def _balls(robot: Robot, body: int) -> list[Ball]:
 
 
 def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
-    """Of a robot without a file: corners of the trunk's boxes; else the joints that a body carries are its ends."""
+    """Return balls of a robot without a file: corners of the trunk's boxes; else the joints that a body carries."""
     tree, found = robot.tree, []
     for link in robot.links:
         at, X_BL = tree.frames[link.name]

@@ -1,4 +1,4 @@
-"""What a robot looks like: the meshes of its model file where it has them, capsules and boxes of its links otherwise.
+"""Solids that draw a robot: the meshes of its model file if any, capsules and boxes of its links otherwise.
 
 Pages, replays and pictures draw with the same solids. A body of the tree has a few meshes in its own axes and moves as
 one.
@@ -114,7 +114,7 @@ def dressed(robot: Robot, file: str | Path) -> Robot:
     from footfall.robot.files.urdf_mjcf import load_model
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # said when the robot was first read
+        warnings.simplefilter("ignore", ModelWarning)  # reported when the robot was first read
         model = load_model(file, floating=robot.floating)
     places = [{j.name: j.origin for j in each.joints} for each in (robot, model)]
     same = places[0].keys() == places[1].keys() and all(np.allclose(p, places[1][k]) for k, p in places[0].items())

@@ -23,7 +23,7 @@ from footfall.spatial.quaternion import to_rotation
 
 @dataclass(frozen=True, kw_only=True)
 class RobotState:
-    """What a robot says of itself, joints and feet in footfall's order. It does not know where it is.
+    """The state that a robot reports, joints and feet in footfall's order. It does not know where it is.
 
     ``foot_load``: what the feet carry [N], NaN where no sensor says.
     """
@@ -46,10 +46,10 @@ class RobotState:
     def sensed(self, gravity: Gravity = GRAVITY) -> Sensed:
         """As a controller sees it: the base at the origin and without linear velocity, which no sensor measures."""
         R_WB = to_rotation(self.attitude)
-        felt = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
+        forces_B = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
         q = np.concatenate([np.zeros(3), self.attitude, self.position])
         v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
-        return Sensed(q=q, v=v, forces=felt @ R_WB.T, imu=self.imu, foot_force=felt, gravity=gravity)
+        return Sensed(q=q, v=v, forces=forces_B @ R_WB.T, imu=self.imu, foot_force=forces_B, gravity=gravity)
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class Connection(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """What paces whoever drives the robot."""
+        """Return the clock that paces whoever drives the robot."""
         ...
 
     def read(self) -> RobotState | None:
@@ -115,7 +115,7 @@ class Watchdog:
         self._missing = False
 
     def silent(self, now: float) -> bool:
-        """The same, without counting."""
+        """Return whether states have been missing for too long, without counting it."""
         return now - self.last > self.patience
 
     def starved(self, now: float) -> bool:

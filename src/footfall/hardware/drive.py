@@ -195,7 +195,7 @@ class Driver:
         return command
 
     def _controlled(self, state: RobotState) -> JointCommand | None:
-        """What the controller asks, faded in over the held stand."""
+        """Return the controller's command, faded in over the held stand."""
         tick = self._ticks - self._taken
         t = tick * self.period
         if tick // self._every > self._called // self._every or self._asked is None:

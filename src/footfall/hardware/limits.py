@@ -1,4 +1,4 @@
-"""What a driven robot may be in and may be told: beyond the one it is damped, to the other commands are cut."""
+"""Limits of a driven robot: out of those on its state it is damped; commands are cut to those on commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Bounds:
         return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
 
     def wrong(self, command: JointCommand) -> str:
-        """What is wrong with a command, in a word or two; empty if nothing is."""
+        """Return what is wrong with a command, in a word or two; empty if nothing is."""
         for f in fields(JointCommand):
             value = np.asarray(getattr(command, f.name))
             if not np.isfinite(value).all():
@@ -47,8 +47,8 @@ class Bounds:
 
 
 class SafetyLimits:
-    """Of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' own limits, ``fast``: times their own
-    speed limits."""
+    """The limits of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' limits, ``fast``: times
+    their speed limits."""
 
     def __init__(self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2) -> None:
         self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast

@@ -1,4 +1,4 @@
-"""What must hold before a robot is driven: each check is a name, whether it holds, and what was found."""
+"""Checks before a robot is driven: each is a name, whether it holds, and what was found."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def _of_controller(connection: Connection, controller: Controller, state: RobotS
         memory, took = controller.start(robot), []
         for k in range(_DRY_TICKS):
             began = time.thread_time()
-            asked, memory = controller(k / controller.rate, robot, standing, Command(), memory)
+            joint_command, memory = controller(k / controller.rate, robot, standing, Command(), memory)
             took.append(time.thread_time() - began)
-            if not is_finite(asked.broadcast(robot.nj)):
+            if not is_finite(joint_command.broadcast(robot.nj)):
                 return Check("controller", False, "it asks for numbers that are not finite")
     except FootfallError as error:
         return Check("controller", False, str(error))

@@ -20,11 +20,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
-from footfall.contact.force_law import FREEZE_AFTER
+from footfall.contact.force_law import FREEZE_AFTER, accelerations
 from footfall.contact.model import ActiveSetIteration, evaluate_contact
 from footfall.contact.points import generalised_forces
 from footfall.control.interface import JointCommand
-from footfall.dynamics.articulated_limbs import folded_limbs, without_inertia
+from footfall.dynamics.articulated_limbs import FoldedLimbs, folded_limbs, without_inertia
 from footfall.dynamics.closed_loops import posture_constraint
 from footfall.dynamics.composite_bias import composite_bias
 from footfall.dynamics.forward_dynamics import generalised
@@ -33,8 +33,8 @@ from footfall.dynamics.parallel_joints import posture
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_rates, poses_in_base
 from footfall.robot.model.description import Robot
-from footfall.sim.joints import POSITION, joint_feedback, joint_modes
-from footfall.sim.objects import assemble_system, contact_candidates, contact_forces_world, place_sphere
+from footfall.sim.joints import POSITION, JointFeedback, joint_feedback, joint_modes
+from footfall.sim.objects import System, assemble_system, contact_candidates, contact_forces_world, place_sphere
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
@@ -73,7 +73,7 @@ Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations 
 
 @dataclass(frozen=True)
 class Modes:
-    """What a step chooses, of the contact law and of the joints."""
+    """The choices of a step, of the contact law and of the joints."""
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
@@ -87,7 +87,7 @@ class Modes:
 
 @dataclass(frozen=True)
 class StepInputs:
-    """What goes into a step besides the world."""
+    """The inputs of a step besides the world."""
 
     memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
     state: State
@@ -110,7 +110,7 @@ Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converg
 
 @dataclass(frozen=True)
 class _Iteration:
-    """What one iteration found, and what the next one needs."""
+    """The result of one iteration, and what the next one needs."""
 
     solution: Solution
     iteration: Scalar  # how many solutions were contradicted before
@@ -120,7 +120,7 @@ class _Iteration:
 
 def modes_of(world: World) -> Modes:
     """Return the modes of an implicit step before its first iteration."""
-    if not world.contact.implicit:
+    if not world.contact.implicit or world.contact.one_solve:
         return Modes({}, {})
     contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
     return Modes(contact, joint_modes(world.robot, world.joints))
@@ -227,16 +227,20 @@ def equations_of_motion(
     whole = composite_mass_matrix(robot, X, armature=0.0 * armatures(robot)) if world.free_limbs else M
     own = joint_rates(robot, np.diag(whole))
     joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, iteration)
-    M = M + np.diag(generalised(robot, joints.armature))
     pushed = generalised_pushes(at_q, world.pushed, inputs.push)
     bias = composite_bias(bare, X, composite, v, world.gravity, at_q.still)
-    force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
-    limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, joints.armature, world.gravity)
-    M, force = limbs.folded(M, force)
-    # contact, with closed loops and free bodies
-    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
     loops = posture_constraint(at_q, poses, state.q, v, dt)
-    system = assemble_system(world, at_q, poses, spheres, state.objects, M, force, points, v, loops)
+
+    def assembled(joints: JointFeedback) -> tuple[FoldedLimbs, System]:
+        """Return the equations with closed loops and free bodies, and the limbs that are folded into the base."""
+        force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
+        limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, joints.armature, world.gravity)
+        folded = limbs.folded(M + np.diag(generalised(robot, joints.armature)), force)
+        return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops)
+
+    # contact
+    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
+    limbs, system = assembled(joints)
     contact = evaluate_contact(
         world.contact,
         system.robot,
@@ -249,7 +253,14 @@ def equations_of_motion(
         feet,
         system.loops,
     )
-    a, a_objects = system.split(contact.a)
+    found, predicts = contact.a, world.contact.implicit and world.contact.one_solve
+    if predicts:  # the robot accelerates by what acts at the end of that
+        predicted = joint_rates(robot, v + dt * limbs.unfolded(system.split(found)[0]))
+        joints = joint_feedback(world, state, own, inputs.command, dt, {}, 0.0, predicted)
+        limbs, system = assembled(joints)
+        pushes = generalised_forces(system.points, contact.forces, 0, len(system.v))
+        found = accelerations(system.robot, system.M, system.force + pushes, system.loops)
+    a, a_objects = system.split(found)
     a = limbs.unfolded(a)
     # what acted, and whether the modes agree
     a_J = joint_rates(robot, a)

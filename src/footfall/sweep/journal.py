@@ -111,8 +111,8 @@ def _is_answer(entry: Json) -> bool:
         case {"item": str(), "status": "done" | "failed", **rest}:
             seconds: Json = rest.get("seconds")
             timed = seconds is None or (type(seconds) in (int, float) and finite(seconds))
-            said = isinstance(rest.get("message"), str | None)
-            return timed and said and isinstance(rest.get("result", {}), dict)
+            worded = isinstance(rest.get("message"), str | None)
+            return timed and worded and isinstance(rest.get("result", {}), dict)
     return False
 
 

@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """What came of a study, and where it lies."""
+    """The result of a study, and where it lies."""
 
     study: Study
     folder: Path
@@ -98,7 +98,7 @@ def run(
         )
     check_names(study)
     items = study.items()
-    said = progress or (lambda what, done, of: None)
+    report = progress or (lambda what, done, of: None)
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(contextlib.closing(Journal(folder, study.name, resume, dict(versions()))))
         if study.runs_code and allow_code:
@@ -107,11 +107,11 @@ def run(
         far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
         (folder / STUDY).write_text(study.text, encoding="utf-8")
         finished = len(items) - len(pending)
-        said("starting", finished, len(items))
+        report("starting", finished, len(items))
         for item, answer in _answers(study, pending, folder, far, workers):
             journal.append(item.digest, dict(item.parameters), answer)
             finished += 1
-            said(answer["status"], finished, len(items))
+            report(answer["status"], finished, len(items))
         entries, dropped = journal.entries, journal.dropped
     table = tables.to_xarray(study, items, entries)
     written = tables.write(table, folder / tables.FILE)

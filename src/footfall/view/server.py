@@ -80,7 +80,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What a browser on this machine opens."""
+        """Return the address that a browser on this machine opens."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = "127.0.0.1" if self.host in ("0.0.0.0", "") else name
         return f"http://{name}:{self.port}/" + f"?token={self.token}"

@@ -161,7 +161,7 @@ class FootFinder:
         return legs if len(legs) == len(LEGS) else []
 
     def _called_feet(self) -> list[_Place]:
-        """Of every limb the link that is called a foot: bipeds, hexapods, names that say no leg."""
+        """Return the link of every limb that is called a foot: bipeds, hexapods, names that say no leg."""
         limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 

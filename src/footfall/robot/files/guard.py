@@ -39,7 +39,7 @@ def shown(value: object) -> str:
 
 
 def label(element: ET.Element) -> str:
-    """What a message calls an element: ``joint 'LF_HAA'``, ``mass``."""
+    """Return the name of an element in messages: ``joint 'LF_HAA'``, ``mass``."""
     name = element.get("name")
     return f"{element.tag} {shown(name)}" if name else f"<{shown(element.tag)[1:-1]}>"
 

@@ -161,7 +161,7 @@ class _Reader:
         return bool(self.model.body_jntnum[body] and self.model.jnt_type[self.model.body_jntadr[body]] == _FREE)
 
     def _remark_base(self, draft: Draft, base: int) -> None:
-        """What a default class gives a free joint along with the others: it would hold the trunk to the world."""
+        """Remark on what a default class gives a free joint, too: it would hold the trunk to the world."""
         if not (base > 0 and self._is_free(base)):
             return
         at = self.model.jnt_dofadr[self.model.body_jntadr[base]]

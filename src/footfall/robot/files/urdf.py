@@ -107,7 +107,7 @@ def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
 
 
 def _left_out(root: ET.Element) -> list[str]:
-    """What is not taken over, in words; drawings apart."""
+    """Return what is not taken over, in words; drawings apart."""
     kinds = {"transmission": "transmissions", "ros2_control": "ros2_control", "sensor": "sensors"}
     left = [words for tag, words in kinds.items() if root.find(tag) is not None]
     inside = {"calibration": "calibrations", "safety_controller": "safety controllers"}

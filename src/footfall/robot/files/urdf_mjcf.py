@@ -49,7 +49,7 @@ def load_model(
     ``root``: the link or body that the robot hangs on, where the file holds several. ``forward``: the axis of the base
     along which the robot faces, x, -x, y or -y; found by the names of its legs unless given. ``repair_inertia``:
     inertias that no link can have are replaced by those of the links' shapes.
-    Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
+    Meshes are not needed and not read, a foot's apart; one ``ModelWarning`` lists what is assumed or left out.
     """
     try:
         file = Path(path).expanduser()
@@ -74,7 +74,7 @@ def load_model(
 def read_draft(
     file: Path, floating: bool | None = None, base: str | None = None, repair: bool = False
 ) -> tuple[Draft, Package]:
-    """What a URDF or MJCF file states, and the folder it may point into; ``base``: of several roots the robot's."""
+    """Return what a URDF or MJCF file states, and its package; ``base``: the robot's root, where there are several."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":
@@ -177,7 +177,7 @@ def _built(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, odd: l
 
 
 def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
-    """What the file says of its feet's friction, unless that is what grounds have anyway."""
+    """Return the friction of the feet in the file, unless that is what grounds have anyway."""
     said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
     if not said:
         return []
