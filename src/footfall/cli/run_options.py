@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footfall.cli.common import load_robot
+from footfall.cli.common import load_robot, noted_warnings
 from footfall.cli.completing import offer
 from footfall.sim.run_options import OPTIONS
 from nptrace._types import Given
@@ -64,4 +64,6 @@ def planned(subject: str, given: Mapping[str, Given]) -> Planned:
 
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **given})
-    return plan(load_robot(options.robot, **load_options(options)), options)
+    robot = load_robot(options.robot, **load_options(options))
+    with noted_warnings():
+        return plan(robot, options)

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +32,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
 from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
+from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
@@ -109,10 +111,22 @@ def effective_robot(robot: Robot, joints: JointModel) -> Robot:
     return dataclasses.replace(robot, joints=tuple(changed))
 
 
-def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = None) -> Recording:
+_REPORT = 0.25  # [s] of simulated time between reports
+
+
+def run_mujoco(
+    simulation: Simulation,
+    duration: float,
+    model: MjModel | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Recording:
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
-    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
+    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` judges the whole run as
+    simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
+
+    Args:
+        progress: called with ("MuJoCo", ticks done, ticks in all).
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
@@ -126,7 +140,10 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
     force, impulse = np.zeros((robot.nf, 3)), no_impulse(robot, run.period)
     means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
+    every = max(1, round(_REPORT / run.period))
     for k in range(ticks):
+        if progress is not None and k % every == 0:
+            progress("MuJoCo", k, ticks)
         asked, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
@@ -156,15 +173,24 @@ def run_mujoco(simulation: Simulation, duration: float, model: MjModel | None = 
         "force_mean": means.add(time_, impulses),
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }
+    fell = _first_fall(simulation, qs)
     meta = {
         "engine": f"MuJoCo {mj.__version__}",
         "controller": simulation.model.acting.name,
         "dt": run.dt,
         "ground_form": run.world.ground.to_json(),
         "wall_seconds": wall,
-        "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
+        "fell": fell is not None,
+        "stopped": None if fell is None else f"the robot fell at {time_[fell]:.3f} s",
     }
     return Recording(robot, columns, [], meta)
+
+
+def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None:
+    """Return the first row in which the robot leans too far or lies on the ground, as simulations see it."""
+    if not simulation.robot.floating:
+        return None
+    return Falls.of(simulation.model.world, simulation.q).first(q)
 
 
 class _Asked:
