@@ -64,7 +64,7 @@ LAYERS = [
     {"footfall_go2"},
     {"footfall_lab/processes", "footfall_lab/verify"},
     {"footfall_lab/bench"},
-    {"footfall_lab/papers/claims", "footfall_lab/papers/recorded", "footfall_lab/papers/registered"},
+    {f"footfall_lab/papers/{name}" for name in ("claims", "mechanics", "recorded", "registered")},
     {f"footfall_lab/papers/{name}" for name in ("adak2021", "contact_comparison", "depaula2024", "dynakat")},
     {"footfall_lab/papers/floating_base", "footfall_lab/papers/yan2021", "footfall_lab/reality"},
     {"footfall_lab/papers"},

@@ -67,7 +67,7 @@ _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance 
 _PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Planned:
     """A simulation ready to run, and the options that it was made from."""
 
@@ -169,7 +169,14 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     nominal = _nominal_speed(options, controller, gait)
     commanded = followed.forward if nominal is None else None
-    return Planned(options, simulation, gait, commanded, nominal, ramp)
+    return Planned(
+        options=options,
+        simulation=simulation,
+        gait=gait,
+        commanded_speed=commanded,
+        nominal_speed=nominal,
+        ramp=ramp,
+    )
 
 
 def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:
