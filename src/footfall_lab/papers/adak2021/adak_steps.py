@@ -264,8 +264,8 @@ def accuracy(steps: Sequence[LargestStep]) -> Claim:
         "adak2021",
         "hard_beats_spring_damper_in_accuracy",
         best.sink,
-        f"{best.name}, at {_ms(best.both)}; hard contact sinks {hard.sink:.2g} mm at {_ms(hard.both)}. A spring that sinks"
-        f" less than {RIGID:g} mm needs steps of {_ms(rigid)}.",
+        f"{best.name}, at {_ms(best.both)}; hard contact sinks {hard.sink:.2g} mm at {_ms(hard.both)}. A spring that"
+        f" sinks less than {RIGID:g} mm needs steps of {_ms(rigid)}.",
     )
 
 
