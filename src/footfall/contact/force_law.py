@@ -71,7 +71,7 @@ class ForceLaw(ContactModel):
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
     def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
-        """What the law remembers from step to step: nothing."""
+        """Return what the law remembers from step to step: nothing."""
         return {}
 
     # -- what is chosen within a step --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a contact model is, and the names of those there are on the command line.
+"""The interface of a contact model, and the names of those there are on the command line.
 
 A model is evaluated once per step: how does a robot accelerate on which ``force`` acts and whose spheres are at
 ``points``? It returns accelerations, contact forces and its memory for the next step. Hard models give impulses: their
@@ -30,7 +30,7 @@ Memory = dict[str, PyTree]  # arrays by name; traced ones too
 
 
 class ContactModel(ABC):
-    """What the ground does to the robot.
+    """A model of the forces between the ground and the robot.
 
     A user's own class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does not
     derive from this one is given them by ``as_contact_model``.

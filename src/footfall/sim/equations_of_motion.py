@@ -73,7 +73,7 @@ Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations 
 
 @dataclass(frozen=True)
 class Modes:
-    """What a step chooses, of the contact law and of the joints."""
+    """The choices of a step, of the contact law and of the joints."""
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
@@ -87,7 +87,7 @@ class Modes:
 
 @dataclass(frozen=True)
 class StepInputs:
-    """What goes into a step besides the world."""
+    """The inputs of a step besides the world."""
 
     memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
     state: State
@@ -110,7 +110,7 @@ Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converg
 
 @dataclass(frozen=True)
 class _Iteration:
-    """What one iteration found, and what the next one needs."""
+    """The result of one iteration, and what the next one needs."""
 
     solution: Solution
     iteration: Scalar  # how many solutions were contradicted before

@@ -7,7 +7,7 @@ motion beyond. Both are functions of the speed at the *end* of an implicit step,
 joint is on is guessed, checked against what the step finds, and the step is solved again until they agree
 (``joint_modes``).
 
-Gears lose torque and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
+Gears lose torque and have play, as options (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
 transmit: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor
 and joint: the motor stands where it is commanded, the joint is free within half the band on either side of it, and the
 motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
@@ -60,7 +60,7 @@ ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of 
 
 @dataclass(frozen=True)
 class Belt:
-    """What lies between motors and joints; one number for all joints, or one each, as seen at the joint.
+    """A belt between motors and joints; one number for all joints, or one each, as seen at the joint.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
     ``encoder`` says which side the motor's feedback measures.

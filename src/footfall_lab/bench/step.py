@@ -8,10 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from footfall.control.interface import JointCommand
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.rollouts import compile_physics
+from footfall.sim.simulation import Simulation
 from footfall.sim.tick import SimulationModel, at_rest
 from footfall.sim.world import World
 from footfall_lab.bench import as_used, peers, subject
@@ -27,7 +29,8 @@ METHOD = (
     " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
     " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
-    " one thread, 2 settled robots and 100 steps a call."
+    " one thread, 2 settled robots and 100 steps a call. python_step: a loop in Python at 1 kHz that reads sim.sensed,"
+    " computes joint torques from it (PD) and calls sim.step(torques), all of it."
 )
 STARTS = (
     " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
@@ -94,7 +97,7 @@ def _own_tasks(model: Robot) -> list[Task]:
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
         plain = subject.compiled_step(implicit, model, vectorize=False)
         tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
-    return [*tasks, *batch_tasks(model), _audited_task(model)]
+    return [*tasks, *batch_tasks(model), _audited_task(model), _python_loop_task(model)]
 
 
 def batch_tasks(model: Robot | None = None) -> list[Task]:
@@ -130,6 +133,19 @@ def _audited_task(model: Robot) -> Task:
     function = compile_physics(simulated, start, command, push)
     name = "native implicit, all joint effects, forces and work"
     return _advancing(name, function, start, command, push)
+
+
+def _python_loop_task(model: Robot) -> Task:
+    """A loop of a user's own around ``Simulation.step`` at 1 kHz: sensed, torques computed from it, a tick."""
+    stand = model.state("stand")[0][model.nq - model.nj :]
+    (kp, kd), simulation = stand_gains(model), Simulation(model)
+
+    def run(ticks: int) -> None:
+        for _ in range(ticks):
+            sensed = simulation.sensed
+            simulation.step(kp * (stand - sensed.q[model.nq - model.nj :]) - kd * sensed.v[model.nv - model.nj :])
+
+    return Task(name="python_step", run=run, per="tick", before=simulation.reset)
 
 
 def _check_stands(before: State, after: State, scheme: str) -> None:

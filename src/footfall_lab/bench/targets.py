@@ -1,4 +1,4 @@
-"""What must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
+"""Targets: what must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
 
 On narrower vectors half of the batch ratios is asked for.
 """

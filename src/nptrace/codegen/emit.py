@@ -181,7 +181,7 @@ class Walk:
         return self.words[key]
 
     def kept_nan(self, position: Sequence[int], value: str) -> str:
-        """What was read, but NaN where the position is."""
+        """Return the value read, but NaN where the position is."""
         for x in position:
             if not self.is_number(x):
                 value = self.e.keep_nan(self.names[x], value)

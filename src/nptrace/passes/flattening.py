@@ -18,13 +18,12 @@ from dataclasses import dataclass, field, replace
 from nptrace.ir.program import Program
 from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
-
 _BESIDE = 2.0  # times as many operations as an inner loop has may stand beside it
 _ENDLESS = 2**40  # iterations of a loop that ends by itself
 
 
 def flattened(program: Program) -> Program:
-    """The same program with its loops flattened where that can be done; as it is where none can."""
+    """Return the program with its loops flattened where that can be done; as it is where none can."""
     work = _flattening(program)
     body = [work.nest(s) if isinstance(s, Loop) else s for s in program.body]
     return replace(program, body=[*work.constants, *body]) if work.constants else program
@@ -198,6 +197,6 @@ def _read(
 
 
 def _renamed(statements: Sequence[Statement], means: Mapping[int, int]) -> list[Statement]:
-    """The same operations on other values."""
+    """Return the operations on other values."""
     plain = (s for s in statements if isinstance(s, Operation))  # there are no loops among them
     return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in plain]

@@ -209,7 +209,7 @@ def load(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Native | Batch | None:
-    """What ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
+    """Load what ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
     store = opened(cache)
     if store is None or machine.unavailable():
         return None

@@ -14,7 +14,7 @@ from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout
 from nptrace.errors import InputError
 from nptrace.runtime import machine
-from nptrace.runtime.callables import heed
+from nptrace.runtime.callables import raise_if_cancelled
 
 _PIECE = 0.1  # [s]
 _MOST = 2**20  # steps of a piece: lanes count them in their own numbers, and floats are whole up to 2**24
@@ -86,7 +86,7 @@ def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None
     """
     wanted, done = max(1, _FIRST // blocks), 0
     while done < steps:
-        heed(halt)
+        raise_if_cancelled(halt)
         to_row, left = every - done % every, steps - done
         if to_row == every <= min(wanted, left):
             count, each = (left, every) if left <= wanted else (wanted // every * every, every)
