@@ -1,13 +1,13 @@
 """How a body that turns freely changes its angular velocity until the middle of a step.
 
-The gyroscopic acceleration f(ω) = -I⁻¹(ω x Iω) turns ω about the momentum. An Euler step that takes it at its start leads
-ω outwards: 6.5 % of energy in 10 s at 7 rad/s and 1 ms, and a faster body diverges. At the middle,
+The gyroscopic acceleration f(ω) = -I⁻¹(ω x Iω) turns ω about the momentum. An Euler step that takes it at its start
+leads ω outwards: 6.5 % of energy in 10 s at 7 rad/s and 1 ms, and a faster body diverges. At the middle,
 
     ω⁺ = ω + dt f(x),   x = ω + θ dt f(x),   R⁺ = R exp(dt (ω + ω⁺) / 2),
 
 a body keeps its energy and its momentum in world axes for θ = 1/2; energy falls by (θ - 1/2) dt² |f|² a step for more.
-What is found here is x - ω. It needs an inertia only to second order in dt, so that of the robot locked at q = 0 serves:
-exact for one body, and for a robot that moves its legs most of what there is to gain.
+What is found here is x - ω. It needs an inertia only to second order in dt, so that of the robot locked at q = 0
+serves: exact for one body, and for a robot that moves its legs most of what there is to gain.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTHING = 1e-9  # of the trace: a moment that is rounding of a symmetric robot
 
 
 def free_rotation(robot: Robot, omega: Float[ndarray, "3"], dt: float) -> Float[ndarray, "3"]:
-    """Return by how much the angular velocity in the middle of a step is past that of its start, in base axes [rad/s]."""
+    """Return how far the angular velocity in the middle of a step is past that of its start, in base axes [rad/s]."""
     whole = _locked(robot)
     c = whole.h / whole.m
     ahead = _gyroscopic(whole.I - whole.m * ((c @ c) * np.eye(3) - np.outer(c, c)), _THETA * dt)  # θ dt f

@@ -232,9 +232,9 @@ def mid_rates(
     """Return (velocities with the base's angular velocity in the middle of a step, what swings the joints until then).
 
     Euler steps that take centrifugal and gyroscopic forces at the rates of their start gain energy. The base turns as a
-    robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet is
-    a spine, and feels the base's angular acceleration as well. What contact does to the joints is not known yet: they
-    swing in flight alone.
+    robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet
+    is a spine, and feels the base's angular acceleration as well. What contact does to the joints is not known yet:
+    they swing in flight alone.
     """
     robot, tree = world.robot, world.robot.tree
     past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)

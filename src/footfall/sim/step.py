@@ -8,8 +8,8 @@ which is undefined: semi-implicit Euler and Heun are its two likely readings.
 Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work and impulses) as one
 vector, and normalise the quaternion at the end of every step.
 
-Euler steps take centrifugal and gyroscopic forces at the rates in the middle of the step: at those of its start they lead
-every body outwards, which gains energy (``equations_of_motion.mid_rates``).
+Euler steps take centrifugal and gyroscopic forces at the rates in the middle of the step: at those of its start they
+lead every body outwards, which gains energy (``equations_of_motion.mid_rates``).
 """
 
 from __future__ import annotations
