@@ -15,9 +15,10 @@ behind it. Gravity is an acceleration of the base, as in eq. (24). The base's un
 
 A step may ask for the rates in its middle (``Swing``): Euler steps that take these forces at the rates of their start
 lead every body outwards, and a tumbling robot whose joints are loose gains 2 % of energy in five seconds. The rate of
-a joint in the middle is that of its start with half a step of the acceleration that it would have alone while its parent
-moves on: its torque, less what its composite body needs in the field of its parent, by its own inertia. That field is
-met on the way outwards anyway; only the wrenches of the joints behind are needed once more, at the rates of the start.
+a joint in the middle is that of its start with half a step of the acceleration that it would have alone while its
+parent moves on: its torque, less what its composite body needs in the field of its parent, by its own inertia. That
+field is met on the way outwards anyway; only the wrenches of the joints behind are needed once more, at the rates of
+the start.
 """
 
 from __future__ import annotations
