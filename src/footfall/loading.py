@@ -55,8 +55,8 @@ def _strong_enough(robot: Robot) -> tuple[Robot, list[str]]:
     of_all = {actuator.torque_limit for actuator in robot.actuators}
     if of_all and max(of_all) == min(of_all) <= _PLACEHOLDER:
         free = [dataclasses.replace(actuator, torque_limit=np.inf) for actuator in robot.actuators]
-        said = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
-        return robot.replace(actuators=free), [said]
+        remark = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
+        return robot.replace(actuators=free), [remark]
     worst = max(weak, key=lambda joint: needed[robot.joint_names.index(joint)] / max(limits[joint], 1e-9))
     return robot, [
         f"the torque limit {limits[worst]:g} N m of joint '{worst}' is less than the"

@@ -75,7 +75,7 @@ class Samples:
     rates: Float[ndarray, "n nj"]  # of the joints, at which their losses act [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
-    turns: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
+    reverses: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
 
     def __len__(self) -> int:
         return len(self.q)
@@ -110,7 +110,9 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
             raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
         check_finite(robot, a=a)
         rates = v[:, robot.nv - robot.nj :]
-        return Samples(q=q, v=v, a=a, rates=rates, torque=torque, force=force, turns=np.zeros(rates.shape, dtype=bool))
+        return Samples(
+            q=q, v=v, a=a, rates=rates, torque=torque, force=force, reverses=np.zeros(rates.shape, dtype=bool)
+        )
     dt = np.diff(recording.time)
     if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
         raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
@@ -124,7 +126,7 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
             rates=rates[1:],
             torque=torque[1:],
             force=force[1:],
-            turns=rates[:-1] * rates[1:] < 0.0,
+            reverses=rates[:-1] * rates[1:] < 0.0,
         )
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 
@@ -172,14 +174,14 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
         rates=rates[:, joints],
         torque=torque[inner],
         force=force[inner],
-        turns=low * high <= 0.0,
+        reverses=low * high <= 0.0,
     )
 
 
 # -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """What a recording says of a robot."""
+    """Parameters of a robot as a recording shows them."""
 
     robot: Robot
     base: BaseParameters
@@ -336,7 +338,7 @@ def _equations(
         blocks.append(block)
     all_columns = np.concatenate(blocks, axis=2)
     if "dry_friction" in base.joint_columns:
-        row, joint = np.nonzero(rows.turns)
+        row, joint = np.nonzero(rows.reverses)
         all_columns[row, robot.nv - robot.nj + joint] = goal[row, robot.nv - robot.nj + joint] = 0.0
     count = 10 * len(robot.tree.bodies)
     kept = [*range(len(inertial)), *(len(inertial) + k - count for k in base.independent if k >= count)]
@@ -353,7 +355,7 @@ def _loads(
     gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    """Return the loads on the bodies: motors, springs and feet, less what armature and exact rotors take."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
     if any(body.spins for body in robot.tree.bodies):

@@ -1,8 +1,9 @@
-"""What commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+"""Helpers that commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 import warnings
@@ -71,6 +72,14 @@ def load_recording(path: str, model: str | None = None) -> Recording:
     if model is not None:
         rec.robot = dressed(rec.robot, model)
     return rec
+
+
+_typed: list[str] = []  # the command line that is carried out
+
+
+def command_line() -> str:
+    """Return the command line as it was typed."""
+    return shlex.join(["footfall", *_typed])
 
 
 def note(text: str) -> None:

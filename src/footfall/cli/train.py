@@ -106,7 +106,7 @@ def command(
 
 
 def _summarise(trained: Trained) -> None:
-    """What came of it, in words."""
+    """Print a summary of the training."""
     training, last = trained.training, trained.last
     kind = "of processor time" if training.device == "cpu" else "on the GPU"
     tell(
@@ -119,7 +119,7 @@ def _summarise(trained: Trained) -> None:
 
 
 def _ranges(given: list[str]) -> bool | dict[str, Given]:
-    """What ``--randomise`` says, by name; True, as the task has it, where it says nothing."""
+    """Return the ranges of ``--randomise`` by name; True, the task's own, where it names none."""
     from footfall.errors import InputError
 
     ranges: dict[str, Given] = {}

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import InputError
+from footfall.errors import InputError, unknown
 from nptrace._types import Given
 
 
@@ -24,6 +24,13 @@ class JointCommand:
     kp: Float[ndarray, "nj"] | float = 0.0  # [N m/rad]
     kd: Float[ndarray, "nj"] | float = 0.0  # [N m s/rad]
     torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
+
+    def __new__(cls, *_: Given, **given: Given) -> JointCommand:
+        """Only to name a part that a joint command does not have."""
+        for name in given:
+            if name not in cls.__dataclass_fields__:
+                raise unknown("part of a JointCommand", name, cls.__dataclass_fields__, "it has")
+        return super().__new__(cls)
 
     def broadcast(self, joints: int) -> JointCommand:
         """Every field as an array of one number a joint."""

@@ -75,7 +75,7 @@ def composite_bias(
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
         carried = R_BP @ omega[j]
         a.append(R_BP @ (a[j] + B[j] @ X[i].p))
-        before.append(_turned(B[j], carried, X[i].R, i in still))
+        before.append(_rotated(B[j], carried, X[i].R, i in still))
         field.append(_in_field(a[i], before[i], composite[i]))
         if swing is not None:
             needed = _along(body, field[i] + behind_at_start[i])
@@ -141,7 +141,7 @@ def _gyroscopic(
     return wrenches, bias
 
 
-def _turned(B: _Matrix, omega: Float[ndarray, "3"], R: _Matrix, shared: bool) -> _Matrix:
+def _rotated(B: _Matrix, omega: Float[ndarray, "3"], R: _Matrix, shared: bool) -> _Matrix:
     """Rᵀ B R; where R is not constant, B is made again from what it is made of."""
     return R.T @ B @ R if shared else point_acceleration_matrix(omega, R.T @ (0.5 * _axial(B)))
 

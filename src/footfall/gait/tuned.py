@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from footfall.errors import InputError, unknown
@@ -291,14 +291,18 @@ def distance_off_diagonal(robot: Robot) -> float:
 
 def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **changes: Any) -> Tuned:
     """Known-good constants of a library robot; ``choice`` A to E for the Mini Cheetah's trot. Any other Robot has those
-    that scale with it (``scaled``).
+    that scale with it (``scaled``), and so have other gaits of a library robot, with the gains of its trot.
 
     Given a Robot rather than a name, the knees bend the way its joint limits allow: of the ways that were measured the
     first that fits, else the other way, with an unknown speed. ``changes`` are those of ``Gait.replace``.
     """
     name = robot.name if isinstance(robot, Robot) else robot
     if isinstance(robot, Robot) and not choices(robot, gait):
-        return scaled(robot, gait, **changes)
+        similar = scaled(robot, gait, **changes)
+        known = next((_TABLE[name][other] for other in ("trot", "walk") if choices(robot, other)), None)
+        if known is None:
+            return similar
+        return replace(similar, kp=known["A"].kp, kd=known["A"].kd)
     if name not in _TABLE:
         raise unknown("robot", name, _TABLE, "gaits are tuned for")
     if gait not in _TABLE[name]:

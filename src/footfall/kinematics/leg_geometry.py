@@ -1,4 +1,4 @@
-"""What closed-form inverse kinematics needs to know of a leg, read off the robot's tree.
+"""The geometry of a leg that closed-form inverse kinematics needs, read off the robot's tree.
 
 A leg is the joints that move one foot and no other. Its axes, with all joints at zero, are e_x along its roll axis
 (forward), e_y along its pitch axes (left), e_z upwards: the trunk's own for every usual robot. Angles of pitch joints

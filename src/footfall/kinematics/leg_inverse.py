@@ -192,14 +192,14 @@ def _roll_first(
     if side == 0.0:  # only the sign of the height matters
         roll = np.arctan2(-y, z) if above else np.arctan2(y, -z)
     else:
-        roll = _turn(side, height, y, z)
+        roll = _angle_about_x(side, height, y, z)
     angles, reached = _plane(leg, x, height - leg.hip[2], knee, foot_pitch)
     if leg.hip[2] == 0.0 and leg.foot is None:
         reached = (far >= inner * (1.0 - _SLACK)) & (far <= outer * (1.0 + _SLACK))
     return [roll, *angles], inside & reached
 
 
-def _turn(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
+def _angle_about_x(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """The angle about e_x that turns (a, b) into the direction of (y, z)."""
     return np.arctan2(a * z - b * y, a * y + b * z)
 
@@ -232,7 +232,7 @@ def _pitch_first(
     height = np.sqrt(np.maximum(height_square, 0.0))
     height = height if above else -height
     inside = inside & (height_square >= -_SLACK * square) & (flat > _SLACK * square)
-    roll = _turn(leg.side, -down, y, height)
+    roll = _angle_about_x(leg.side, -down, y, height)
     hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
     knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
     turn = np.arctan2(sin_lean * cos_pitch - cos_lean * sin_pitch, cos_lean * cos_pitch + sin_lean * sin_pitch)

@@ -1,4 +1,4 @@
-"""What every task of learning is: a robot behind its drive, where an episode begins, what a tick is worth, and how a
+"""The interface of a learning task: a robot behind its drive, where an episode begins, what a tick is worth, and how a
 policy is examined.
 
 Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A task
@@ -116,15 +116,15 @@ class ActionController(Controller):
         if self.motors is not None:
             late = np.minimum(late + self.motors.delay * self.rate, 1.0)
         action = memory["action"] * (1.0 - late) + memory["last"] * late
-        asked = self.drive.command(robot, action, memory["gains"])
+        joint_command = self.drive.command(robot, action, memory["gains"])
         if self.motors is not None:
-            asked = self.motors.carried_out(asked)
-        return asked, {**memory, "upright": upright(sensed.q)}
+            joint_command = self.motors.carried_out(joint_command)
+        return joint_command, {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TickResult:
-    """What comes of a tick."""
+    """The evaluation of a tick."""
 
     observation: Float[ndarray, "no"]
     terms: dict[str, Scalar]  # of the reward, weighted
@@ -147,7 +147,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class ExamRuns:
-    """What the robots of an exam did, each on its own."""
+    """The runs of an exam, each robot on its own."""
 
     fallen: Bool[ndarray, "n"]  # at any time
     x: Float[ndarray, "n"]  # where it is at the end [m], of one that did not fall
@@ -207,7 +207,7 @@ class Task(ABC):
 
     @property
     def controller(self) -> ActionController:
-        """What turns actions into commands, as the motors carry them out."""
+        """Return the controller that turns actions into commands, as the motors carry them out."""
         return ActionController(self.drive, self.motors)
 
     @cached_property
@@ -234,7 +234,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
@@ -304,10 +304,10 @@ class Task(ABC):
         """Return the parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         """Return the level of the next episode.
 
-        The one before went ``travelled`` of the distance ``asked`` [m], and ended with a score.
+        The one before went ``travelled`` of the distance ``commanded`` [m], and ended with a score.
         """
         return level
 

@@ -91,7 +91,7 @@ def _class_name(part: Scalar) -> str:
 
 
 def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
-    """Return what a user's method returns; one that takes other arguments is told which it is given."""
+    """Return what a user's method returns; one that takes other arguments is refused with those it is given."""
     try:
         return method(*arguments)
     except TypeError as error:

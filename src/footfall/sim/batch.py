@@ -14,13 +14,14 @@ import os
 import threading
 from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
+from footfall import hints
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
@@ -33,7 +34,7 @@ from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
 from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, select_rows, unstack_tree
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -43,7 +44,7 @@ _INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(
 
 
 def check_options(options: Mapping[str, Given]) -> None:
-    """Refuse options of a simulation that a batch would not heed."""
+    """Refuse options of a simulation that a batch would ignore."""
     for key in _OF_ONE_RUN:
         if options.get(key):
             raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
@@ -111,7 +112,8 @@ class Batch(Summarised):
         first = constant_command(self.simulation)
         self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
-        self.state: RunState = repeated(self.first, self.n, self.dtype)
+        self._start = states_at_rest(model, self.first, self.n, self.dtype)
+        self.state: RunState = tree.flatten(self.first)[1]([array.copy() for array in self._start])
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
         """Compile the tick, and decide which thread runs which robots."""
@@ -166,6 +168,22 @@ class Batch(Summarised):
                 " smaller batch, or float32"
             )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Batch", name, dir(type(self)), hints.SIMULATION)
+
+    def _free(self, path: str) -> str:
+        """Return the free parameter that a path names; the trunk may be called by its own name, or trunk, or base."""
+        if path in self.parameters:
+            return path
+        link, _, key = path.rpartition(".")
+        trunk = (self.robot.trunk, "trunk", "base")
+        for other in trunk if link in trunk else ():
+            if f"{other}.{key}" in self.parameters:
+                return f"{other}.{key}"
+        raise unknown("free parameter", path, self.parameters, "this batch has")
+
     # -- state -------------------------------------------------------------------------------------------------------
     @property
     def q(self) -> Float[ndarray, "n nq"]:
@@ -180,7 +198,7 @@ class Batch(Summarised):
     @property
     def time(self) -> Float[ndarray, "n"]:
         """Since each robot's own start [s]."""
-        return np.asarray(self.state.tick) * self.period
+        return self.state.count * self.period
 
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
         """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
@@ -196,16 +214,14 @@ class Batch(Summarised):
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
-        fresh, _ = tree.flatten(self.first)
-        for array, start in zip(tree.flatten(self.state)[0], fresh):
-            _put(array, which, start, "the start of robots")
+        for array, start in zip(tree.flatten(self.state)[0], self._start):
+            _put(array, which, start[which], "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
-        for path, value in parameters.items():
-            if path not in self.parameters:
-                raise unknown("free parameter", path, self.parameters, "this batch has")
+        for name, value in parameters.items():
+            path = self._free(name)
             _check_parameter(path, value)
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
@@ -231,9 +247,8 @@ class Batch(Summarised):
         A robot's numbers depend on the seed, the ranges' names and its own place alone, not on n or ``which``.
         """
         drawn: dict[str, ndarray] = {}
-        for path, bounds in ranges.items():
-            if path not in self.parameters:
-                raise unknown("free parameter", path, self.parameters, "this batch has")
+        for name, bounds in ranges.items():
+            path = self._free(name)
             try:
                 low, high = (np.broadcast_to(np.asarray(x, float), self.nominal[path].shape) for x in bounds)
             except (TypeError, ValueError):
@@ -326,9 +341,11 @@ class Batch(Summarised):
         for index, (states, commands) in zip(indices, unstack_tree((rows, row["command"]), len(indices))):
             own = {path: value[index].tolist() for path, value in self.parameters.items()}
             means = ForceMeans(float(self.time[index]), self._sums["impulse"], self.period)
-            force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
+            force_mean = means.add(states.count * self.period, states.impulse)
             kept, given = select_rows((states, commands), recorded)
             columns = columns_of(kept, given, self.period, force_mean[recorded])
+            commanded = [float(values[index]) for values in self.command.values()]
+            columns["command"] = np.tile(commanded, (len(columns["time"]), 1))
             found.append(Recording(self._robot(int(index)), columns, meta={**meta, "place": int(index), **own}))
         return found
 

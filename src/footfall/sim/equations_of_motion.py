@@ -22,11 +22,11 @@ from numpy import ndarray
 
 import nptrace
 from footfall.adapters import unadapted
-from footfall.contact.force_law import FREEZE_AFTER, ForceLaw
+from footfall.contact.force_law import FREEZE_AFTER, ForceLaw, accelerations
 from footfall.contact.model import ActiveSetIteration, evaluate_contact
 from footfall.contact.points import ContactPoint, generalised_forces
 from footfall.control.interface import JointCommand
-from footfall.dynamics.articulated_limbs import folded_limbs, without_inertia
+from footfall.dynamics.articulated_limbs import FoldedLimbs, folded_limbs, without_inertia
 from footfall.dynamics.closed_loops import posture_constraint
 from footfall.dynamics.composite_bias import Swing, composite_bias
 from footfall.dynamics.forward_dynamics import generalised
@@ -36,8 +36,8 @@ from footfall.dynamics.parallel_joints import posture
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_rates, poses_in_base
 from footfall.robot.model.description import Robot
-from footfall.sim.joints import POSITION, joint_feedback, joint_modes
-from footfall.sim.objects import assemble_system, contact_candidates, contact_forces_world, place_sphere
+from footfall.sim.joints import POSITION, JointFeedback, joint_feedback, joint_modes
+from footfall.sim.objects import System, assemble_system, contact_candidates, contact_forces_world, place_sphere
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
@@ -76,7 +76,7 @@ Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations 
 
 @dataclass(frozen=True)
 class Modes:
-    """What a step chooses, of the contact law and of the joints."""
+    """The choices of a step, of the contact law and of the joints."""
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
@@ -90,7 +90,7 @@ class Modes:
 
 @dataclass(frozen=True)
 class StepInputs:
-    """What goes into a step besides the world."""
+    """The inputs of a step besides the world."""
 
     memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
     state: State
@@ -113,7 +113,7 @@ Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converg
 
 @dataclass(frozen=True)
 class _Iteration:
-    """What one iteration found, and what the next one needs."""
+    """The result of one iteration, and what the next one needs."""
 
     solution: Solution
     iteration: Scalar  # how many solutions were contradicted before
@@ -123,7 +123,7 @@ class _Iteration:
 
 def modes_of(world: World) -> Modes:
     """Return the modes of an implicit step before its first iteration."""
-    if not world.contact.implicit:
+    if not world.contact.implicit or world.contact.one_solve:
         return Modes({}, {})
     contact = world.contact.modes(len(world.contacts)) if world.contacts else {}
     return Modes(contact, joint_modes(world.robot, world.joints))
@@ -206,7 +206,9 @@ _CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from whe
 
 
 def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "nv"], dt: float) -> Scalar:
-    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0."""
+    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0: so beside free bodies."""
+    if world.touches:
+        return 0.0
     if isinstance(unadapted(world.contact), ForceLaw):  # whose forces are zero where nothing touches
         gaps = [point.distance for point in points]
     else:
@@ -224,6 +226,7 @@ def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "n
 def mid_rates(
     world: World,
     M: Float[ndarray, "nv nv"],
+    inertia: Float[ndarray, "nj"],
     v: Float[ndarray, "nv"],
     torques: Float[ndarray, "nj"],
     flight: Scalar,
@@ -234,14 +237,14 @@ def mid_rates(
     Euler steps that take centrifugal and gyroscopic forces at the rates of their start gain energy. The base turns as a
     robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet
     is a spine, and feels the base's angular acceleration as well. What contact does to the joints is not known yet:
-    they swing in flight alone.
+    they swing in flight alone. ``inertia``: of each joint, with what acts as such.
     """
     robot, tree = world.robot, world.robot.tree
     past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)
-    half, own = 0.5 * dt * flight, joint_rates(robot, np.diag(M))
+    half = 0.5 * dt * flight
     gain, felt = [], []
     for i in range(1, len(tree.bodies)):
-        gain.append(0.0 if i in world.free_limbs else half / own[i - 1])  # a limb that is folded has no inertia in M
+        gain.append(0.0 if i in world.free_limbs else half / inertia[i - 1])  # folded limbs have no inertia in M
         spine = robot.floating and sum(foot in tree.subtree[i] for foot in tree.feet) > 1
         felt.append(M[tree.dof(i), :3] @ past * (2.0 / dt) if spine else 0.0)
     turning = np.concatenate([v[:3] + past, v[3:]]) if robot.floating else v
@@ -288,20 +291,26 @@ def equations_of_motion(
     whole = composite_mass_matrix(robot, X, armature=0.0 * armatures(robot)) if world.free_limbs else M
     own = joint_rates(robot, np.diag(whole))
     joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, iteration)
-    M = M + np.diag(generalised(robot, joints.armature))
     pushed = generalised_pushes(at_q, world.pushed, inputs.push)
     turning, swing = v, None
     if in_middle:
-        turning, swing = mid_rates(world, M, v, joints.torques.motor + joints.torques.passive, flight, dt)
+        inertia = joint_rates(robot, np.diag(M)) + joints.armature
+        torques = joints.torques.motor + joints.torques.passive
+        turning, swing = mid_rates(world, M, inertia, v, torques, flight, dt)
     bias = composite_bias(bare, X, composite, turning, gravity, at_q.still, swing)
-    force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
-    limbs = folded_limbs(world.robot, world.free_limbs, state.q, turning, force, joints.armature, gravity)
-    M, force = limbs.folded(M, force)
-    # contact, with closed loops and free bodies
-    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
     loops = posture_constraint(at_q, poses, state.q, v, dt)
     ahead = dt if in_middle else 0.0
-    system = assemble_system(world, at_q, poses, spheres, state.objects, M, force, points, v, loops, ahead)
+
+    def assembled(joints: JointFeedback) -> tuple[FoldedLimbs, System]:
+        """Return the equations with closed loops and free bodies, and the limbs that are folded into the base."""
+        force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
+        limbs = folded_limbs(world.robot, world.free_limbs, state.q, turning, force, joints.armature, gravity)
+        folded = limbs.folded(M + np.diag(generalised(robot, joints.armature)), force)
+        return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops, ahead)
+
+    # contact
+    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
+    limbs, system = assembled(joints)
     contact = evaluate_contact(
         world.contact,
         system.robot,
@@ -314,7 +323,14 @@ def equations_of_motion(
         feet,
         system.loops,
     )
-    a, a_objects = system.split(contact.a)
+    found, predicts = contact.a, world.contact.implicit and world.contact.one_solve
+    if predicts:  # the robot accelerates by what acts at the end of that
+        predicted = joint_rates(robot, v + dt * limbs.unfolded(system.split(found)[0]))
+        joints = joint_feedback(world, state, own, inputs.command, dt, {}, 0.0, predicted)
+        limbs, system = assembled(joints)
+        pushes = generalised_forces(system.points, contact.forces, 0, len(system.v))
+        found = accelerations(system.robot, system.M, system.force + pushes, system.loops)
+    a, a_objects = system.split(found)
     a = limbs.unfolded(a)
     if robot.floating:
         a = np.concatenate([a[:3], a[3:6] + X[0].R.T @ falls, a[6:]])

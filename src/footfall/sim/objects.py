@@ -275,7 +275,7 @@ def place_sphere(at_q: PosedRobot, sphere: Sphere) -> Sphere:
     center = at_q.point(sphere.body, sphere.center)
     if sphere.axis is None:
         return replace(sphere, center=center)
-    return replace(sphere, center=center, axis=at_q.turns[sphere.body] @ sphere.axis)
+    return replace(sphere, center=center, axis=at_q.rotations[sphere.body] @ sphere.axis)
 
 
 def contact_candidates(
@@ -419,7 +419,7 @@ class _Scene:
 
     def _in_body(self, solid: Solid) -> Transform:
         """Return where a solid of the robot is in the axes in which its body stands."""
-        return Transform(self.at_q.turns[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
+        return Transform(self.at_q.rotations[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
 
     def _velocity(self, touch: ContactPair, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
         """Return (first column, Jacobian in its own axes, columns in use) of the other's point there."""

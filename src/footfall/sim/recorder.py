@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.recording.force_mean import ForceMeans
 from footfall.recording.object_form import object_forms
+from footfall.recording.provenance import revisions
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
@@ -60,7 +62,7 @@ class Recorder:
         self.every, self.on_rows = every, on_rows
         self.time = float(state.tick) * model.period  # up to which there are rows [s]
         self.meta = {**_meta(model), **meta, "start_time": self.time, "fell": False, "diverged": False}
-        self.meta["versions"] = dict(versions())
+        self.meta |= {"versions": dict(versions()), "git": revisions()}
         self.blocks: list[dict[str, ndarray]] = []
         self.rows = 0  # so far
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
@@ -104,7 +106,7 @@ class Recorder:
                 self.writer.append({}, self._new_events)
                 self._new_events = []
             return
-        columns = self._columns(batch.states, batch.commands, means)
+        columns = self._columns(batch, means)
         self._report_misses(columns)
         self._report_meetings(columns)
         self._squares, self.rows = self._squares + np.sum(batch.states.motor**2, axis=0), self.rows + len(batch)
@@ -121,7 +123,7 @@ class Recorder:
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
         self.add_event(Event(stop.time, stop.kind, stop.message))
-        self.meta["fell"] = True
+        self.meta.update(stopped=stop.message, fell=True)
         if self.writer is not None:
             self.writer.meta.update(self.meta)
             self.writer.append({}, self._new_events)
@@ -171,9 +173,9 @@ class Recorder:
         if self.writer is not None:
             self.writer.meta.update(self.meta)
 
-    def _columns(self, state: RunState, command: JointCommand, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
-        """Return the columns of some rows."""
-        feet = self.robot.nf
+    def _columns(self, batch: TickBatch, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
+        """Return the columns of the rows of a batch."""
+        state, feet = batch.states, self.robot.nf
         kinetic, potential = self.energies(state.q, state.v)
         if (belt := self.model.world.joints.belt) is not None:
             robot, (position, rate) = self.robot, (state.contact[key] for key in ROTOR)
@@ -181,7 +183,8 @@ class Recorder:
             kinetic = kinetic + belt.kinetic(robot, rates, rate)
             potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
-            **columns_of(state, command, self.model.period, means, self._work_before),
+            **columns_of(state, batch.commands, self.model.period, means, self._work_before),
+            "command": np.tile(dataclasses.astuple(batch.command), (len(batch), 1)).astype(float),
             "kinetic": kinetic,
             "potential": potential,
         }
@@ -234,7 +237,7 @@ def columns_of(
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {
-        "time": np.asarray(state.tick) * period,
+        "time": state.count * period,
         "q": state.q,
         "v": state.v,
         "command_position": command.position,

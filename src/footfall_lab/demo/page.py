@@ -30,7 +30,7 @@ PAPER = "depaula2024"
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """What the runs of the demo found."""
+    """The findings of the runs of the demo."""
 
     pairs: tuple[Pair, ...]
     trot: Recording
@@ -101,7 +101,7 @@ class Demo:
         )
 
     def claims(self) -> list[Claim]:
-        """What the paper says of its trot in words, measured on this one."""
+        """Return the paper's statements about its trot in words, measured on this one."""
         ours, theirs = self.trot, self.trot_in_mujoco
         k = ours.robot.foot_names.index(figures.FOOT)
         short = short_contacts(ours, k), short_contacts(theirs, k)

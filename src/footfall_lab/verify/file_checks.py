@@ -1,4 +1,4 @@
-"""What we read of a file against what MuJoCo (MJCF) or Pinocchio (URDF) read of it: the checks that ``verify`` adds."""
+"""Our reading of a file against that of MuJoCo (MJCF) or Pinocchio (URDF): the checks that ``verify`` adds."""
 
 from __future__ import annotations
 

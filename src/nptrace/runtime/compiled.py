@@ -27,7 +27,7 @@ from nptrace.frontend.signature import Signature
 from nptrace.ir import program as ssa
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.program import Program
-from nptrace.passes.flattening import flattened
+from nptrace.passes.flattening import across_steps, flattened
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime import lanes as lane_width
@@ -174,6 +174,9 @@ def build_code(
         code = vectorised(code, across=True) or code
     if lanes > 1:
         code = flattened(code)
+        if len(code.outputs) == layout.size("state"):
+            places = enumerate(layout.places())
+            code = across_steps(code, {k: at for k, (area, at) in places if area == "state"}) or code
     ir = llvm.module(code, layout, dtype, lanes, fused=host.fused, arch=host.arch)
     key = digest("ir", FORMAT, *machine_key(host), ir)
     entry = store.get(key) if store else None
@@ -195,7 +198,7 @@ def load(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Native | Batch | None:
-    """What ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
+    """Load what ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
     store = opened(cache)
     if store is None or machine.unavailable():
         return None

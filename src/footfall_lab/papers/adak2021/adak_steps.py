@@ -87,7 +87,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a step hands to the next."""
+    """The state that a step hands to the next."""
 
     t: float
     q: Float[ndarray, "nq"]
@@ -252,6 +252,29 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
         f" {_ms(own.stands)} and trots at {_ms(own.trots)}. The paper prints no number."
     )
     return judge("adak2021", "hard_beats_spring_damper_in_stability", hard.both / soft.both, note)
+
+
+def accuracy(steps: Sequence[LargestStep]) -> Claim:
+    """How far feet sink on the most accurate of the springs that keep up with hard contact, or with half its step."""
+    hard = next(s for s in steps if s.kind == "hard")
+    springs = [s for s in steps if s.kind == "spring"]
+    share = 1.0
+    able = [s for s in springs if s.both >= hard.both]
+    if not able:
+        share, able = 0.5, [s for s in springs if s.both >= 0.5 * hard.both]
+    if not able:
+        return judge(
+            "adak2021", "hard_beats_spring_damper_in_accuracy", None, missing="a spring that keeps up at half the step"
+        )
+    best = min(able, key=lambda s: s.sink)
+    return judge(
+        "adak2021",
+        "hard_beats_spring_damper_in_accuracy",
+        best.sink,
+        f"{best.name} at {share:g} of hard contact's step of {_ms(hard.both)}; hard contact sinks {hard.sink:.2g} mm. A"
+        f" spring that sinks less than {RIGID:g} mm needs steps of"
+        f" {_ms(max(s.both for s in springs if s.sink <= RIGID))}.",
+    )
 
 
 def _ms(dt: float) -> str:

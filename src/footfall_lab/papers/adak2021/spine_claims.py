@@ -1,4 +1,4 @@
-"""What the survey of Adak et al. 2021 says that spines are good for, judged by runs of ``spine_study``."""
+"""Claims of the survey of Adak et al. 2021 about the uses of spines, judged by runs of ``spine_study``."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Spines:
         held = "The legs place their feet and forces as if the spine were rigid."
         return [
             over_rigid("spine_reduces_ground_forces", "peak_force", ["passive"], (*BOUND, *GALLOP), held),
-            over_rigid("flexible_spine_reduces_height_change", "hop_height", ["passive"], BOUND, held),
+            over_rigid("flexible_spine_reduces_height_change", "height_change", ["passive"], BOUND, held),
             over_rigid("flexible_spine_saves_energy", "cost_of_transport", ["passive"], BOUND),
             self._saves_most(),
             self._softer(),
@@ -98,6 +98,7 @@ class Spines:
             over_rigid("lock_reduces_peak_force", "peak_force", ["lockable"], BOUND, held),
             self._bends(),
             over_rigid("spine_relieves_legs_in_trot", "leg_work", ["actuated", "series_elastic"], TROT),
+            *(judge(NAME, id, None) for id in NOT_ASKED),
         ]
 
     def _saves_most(self) -> Claim:
@@ -182,7 +183,11 @@ class Spines:
         from footfall.draw.style import COLORS
 
         figure = Figure(figsize=(7.5, 3.2), layout="constrained")
-        panels = {"cost of transport": "cost_of_transport", "peak force": "peak_force", "height change": "hop_height"}
+        panels = {
+            "cost of transport": "cost_of_transport",
+            "peak force": "peak_force",
+            "height change": "height_change",
+        }
         for axis, (label, key) in zip(figure.subplots(1, 3, sharey=True), panels.items()):
             for k, kind in enumerate(ARTICULATED):
                 values = [self.ratio(key, [kind], runs)[0] for runs in (TROT, BOUND, GALLOP)]
@@ -195,7 +200,13 @@ class Spines:
         return figure
 
 
-KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "hop_height", "bend")
+NOT_ASKED = (
+    "survey_stiffness_sets_stride_frequency",
+    "survey_turns_with_the_spine",
+    "survey_number_of_spine_joints",
+    "survey_self_stability",
+)
+KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "height_change", "bend")
 CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
 
 
@@ -204,7 +215,7 @@ def _measured(ratio: float) -> float | None:
 
 
 def _fallen(ratio: float) -> str:
-    """What is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
+    """Return what is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
     return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
 
 
