@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import ArrayLike
 
 from footfall.robot.model.description import Robot
 
@@ -32,10 +33,10 @@ def of_quaternion(q: ndarray) -> Float[ndarray, "3 3"]:
     return np.eye(3) + 2.0 * q[0] * K + 2.0 * K @ K
 
 
-def off(found: ndarray, right: ndarray) -> float:
+def off(found: ArrayLike, right: ArrayLike) -> float:
     """Return the largest difference, relative to the largest value."""
-    found, right = np.asarray(found, float), np.asarray(right, float)
-    return float(np.abs(found - right).max() / max(np.abs(right).max(), 1e-300))
+    a, b = np.asarray(found, float), np.asarray(right, float)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-300))
 
 
 @dataclass(frozen=True, kw_only=True)
