@@ -117,6 +117,14 @@ class Controller(ABC):
         """
         return None
 
+    def nominal_command(self, robot: Robot) -> Command:
+        """Return what a run commands it where no command is given: nothing, or the speed of its gait."""
+        return Command()
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        """Return why it follows a component no further, in words, where there is more to say than how far."""
+        return {}
+
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
         return None
@@ -193,6 +201,12 @@ class ControllerWrapper(Controller):
 
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
         return self.wrapped.command_limits(robot)
+
+    def nominal_command(self, robot: Robot) -> Command:
+        return self.wrapped.nominal_command(robot)
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        return self.wrapped.limit_reasons(robot)
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)
@@ -288,7 +302,7 @@ def as_controller(given: Given, what: str = "") -> Controller:
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
-            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
+            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} lacks;"
             " @ff.controller(rate=...) makes one of a function"
         )
     return given if isinstance(given, Controller) else AdaptedController(given)

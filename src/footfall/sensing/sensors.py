@@ -48,7 +48,7 @@ _TICK, _NUMBER = 3, 2  # words of 16 bits of a tick, and of a robot's number
 
 @runtime_checkable
 class Sensor(Protocol):
-    """All that is asked of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+    """The interface of a sensor; ``Reading`` is one, and what a user's own may derive from."""
 
     @property
     def is_ideal(self) -> bool:
@@ -62,7 +62,7 @@ class Sensor(Protocol):
     def sample(
         self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
     ) -> Float[ndarray, "n"]:
-        """What it says of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+        """Return a reading of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
 
         An attitude is a quaternion of four numbers with three axes, about which it is turned.
         """
@@ -117,13 +117,13 @@ class Reading:
         error = self.bias * bias
         if self.noise:
             error = error + self.noise * noise()
-        told = truth + error if truth.shape == error.shape else rotated(truth, error)
-        return self.resolution * np.floor(told / self.resolution + 0.5) if self.resolution else told
+        reading = truth + error if truth.shape == error.shape else rotated(truth, error)
+        return self.resolution * np.floor(reading / self.resolution + 0.5) if self.resolution else reading
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sensors:
-    """What stands between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
+    """The sensors between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
 
     ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
     turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the
@@ -278,9 +278,11 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
+        foot_force_B = forces @ to_rotation(
+            sensed.q[3:7]
+        )  # a sensor turns with the robot, whatever its controller knows
         imu = Inertial(seen["acceleration"], seen["gyro"])
-        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=felt, gravity=self.gravity), after
+        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""

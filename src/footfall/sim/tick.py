@@ -28,7 +28,7 @@ from footfall.parameters import look_up, replaced
 from footfall.recording.force_mean import rest_of_window
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
-from footfall.sim.step import integrate_step, match_implicitness
+from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
 from nptrace.frontend import tree
@@ -62,7 +62,7 @@ class SimulationModel:
 
     @property
     def physics(self) -> SimulationModel:
-        """The same without its controller: what ``physics`` needs, alike under every controller."""
+        """Return the model without its controller: what ``physics`` needs, alike under every controller."""
         return replace(self, controller=None)
 
     def parameter(self, path: str) -> Scalar:
@@ -90,7 +90,7 @@ class SimulationModel:
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
+    """The state between two ticks: the physical state, what acted in the last step, and both memories.
 
     Motor torques, forces, work and impulses may be left out where nobody reads them (``reduced``): they are empty then.
     Rows of many ticks have time as their first axis, many robots theirs.
@@ -118,7 +118,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What may change from outside between ticks."""
+    """The inputs from outside that may change between ticks."""
 
     command: Command
     push: Float[ndarray, "wrenches"]  # wrench (n, f) on the base at its origin, world axes
@@ -208,6 +208,21 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
     if not rows:
         return handed_on
     return handed_on, {name: command if name == "command" else getattr(after, name) for name in rows}
+
+
+def counted_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, Float[ndarray, "steps"]]:
+    """Return the state after a tick, as ``rollout_tick``, and how often each of its steps was solved."""
+    handed_on, rows = rollout_tick(model, state, inputs, ("command",))
+    world = match_implicitness(model.integrator, model.world).in_limb_frames()
+
+    def substep(at: State, _: float) -> tuple[State, Scalar]:
+        count = solutions(world, at, rows["command"], inputs.push, model.dt)
+        after, _, _ = integrate_step(model.integrator, model.world, at, rows["command"], inputs.push, model.dt)
+        return after, 1.0 * count
+
+    start = State(state.q, state.v, state.contact, state.objects)
+    _, counts = nptrace.scan(substep, start, np.zeros(model.substeps))
+    return handed_on, counts
 
 
 # -- states ------------------------------------------------------------------------------------------------------------

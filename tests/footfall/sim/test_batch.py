@@ -207,7 +207,7 @@ def test_other_libraries_share_the_states_memory():
 
 
 def test_commands_and_pushes_of_single_robots():
-    batch = Batch(CHEETAH, 4, ff.control.JointPD.tuned("mini_cheetah", "trot", pace=0.5))
+    batch = Batch(CHEETAH, 4, ff.control.JointPD.tuned("mini_cheetah", "trot"))
     batch.set_command(forward=[0.0, 0.3], which=[2, 3])
     batch.set_push(force=[0.0, 40.0, 0.0], which=[1])
     batch.run(100)
@@ -267,6 +267,26 @@ def test_free_parameters_lie_where_the_source_says():
     assert "stride" in source.text
     with pytest.raises(FootfallError, match=r"trunk\.mass"):
         source.input_rows("trunk.mas")
+
+
+# -- what it costs ---------------------------------------------------------------------------------------------------
+def test_a_report_counts_solutions_and_leaves_the_batch_as_it_is():
+    robot, n = ff.load("mini_cheetah"), 40
+    controller = ff.control.JointPD.tuned(robot, "trot", rate=500)
+    seen = {}
+    for name, contact in (("compliant", None), ("planning", ff.contact.Planning())):
+        batch = ff.Batch(robot, n, controller, contact=contact, dt=1e-3, free=["controller.gait.period"])
+        batch.set({"controller.gait.period": np.linspace(0.42, 0.58, n)})
+        batch.run(200)
+        q, before = batch.q.copy(), batch.time.copy()
+        seen[name] = batch.report(20)
+        np.testing.assert_array_equal(batch.q, q)
+        np.testing.assert_array_equal(batch.time, before)
+    found = seen["compliant"]
+    assert 1.0 < found["solutions"] < found["slowest"] <= 20.0
+    assert found["solutions_p99"] >= 2.0
+    assert 1.0 / found["lanes"] < found["occupancy"] < 1.0
+    assert seen["planning"] == {**found, "solutions": 1.0, "solutions_p99": 1.0, "slowest": 1.0, "occupancy": 1.0}
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -114,7 +114,7 @@ def _stage_one(
         new_forces, new_failure = solve(mpc_problem)
         return np.where(due, new_forces, forces), np.where(due, new_failure, failure), 1.0 + 0.0 * done, mpc_problem
 
-    # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
+    # a loop of one iteration or none; all that it needs is carried, since what does not depend on it is done outside
     mpc_problem = mpc_input(model, sensed, plan, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), mpc_problem)
     forces, failure, *_ = nptrace.repeat(1, body, start, until=lambda carry: carry[2] > 0.5, check_first=True)
