@@ -2,12 +2,16 @@
 
     f_n = max(0, k (d - dt v_n) - c v_n),   f_t = -μ min(k d, f_n) u / sqrt(u² + s²)
 
-d is the depth, v_n the speed along the normal, u the slip; k, c and s are ``stiffness``, ``damping`` and ``slip_speed``.
-A step predicts and corrects. One symmetric system, with the slopes that the force has at the start of the step, gives
-the velocity at its end; then every force is what the law allows at that velocity (``ForceLaw.one_solve``). So the
-ground never pulls and no force leaves its cone, at any step; what is given up is stiffness. A standing robot sinks by
-its weight over k a foot, 1.1 mm for a robot of 9 kg, and a foot that sticks creeps by s r / sqrt(1 - r²), r the part of
-its friction that it needs.
+d is the depth, v_n the speed along the normal, u the slip; k, c and s are ``stiffness``, ``damping`` and
+``slip_speed``. A step predicts and corrects (``ForceLaw.one_solve``). One symmetric system, with the slopes that the
+force has at the start of the step, gives the velocity at its end; a force that would pull there becomes none, one
+outside its cone is scaled back onto it, and the robot accelerates by the forces that are left. So the ground never
+pulls and no force leaves its cone, at any step; what is given up is stiffness. A standing robot sinks by its weight
+over k a foot, 1.1 mm for a robot of 9 kg, and a foot that sticks creeps by s r / sqrt(1 - r²), r the part of its
+friction that it needs.
+
+Joints take part in both solutions: dry friction is a damper, and a motor at its limit has less gain, both as steep as
+the rates at the start of the step ask for in the prediction, and those at its end in the correction (``sim.joints``).
 """
 
 from __future__ import annotations

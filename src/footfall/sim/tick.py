@@ -28,7 +28,7 @@ from footfall.parameters import look_up, replaced
 from footfall.recording.force_mean import rest_of_window
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
-from footfall.sim.step import integrate_step, match_implicitness
+from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
 from nptrace.frontend import tree
@@ -208,6 +208,21 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
     if not rows:
         return handed_on
     return handed_on, {name: command if name == "command" else getattr(after, name) for name in rows}
+
+
+def counted_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, Float[ndarray, "steps"]]:
+    """Return the state after a tick, as ``rollout_tick``, and how often each of its steps was solved."""
+    handed_on, rows = rollout_tick(model, state, inputs, ("command",))
+    world = match_implicitness(model.integrator, model.world).in_limb_frames()
+
+    def substep(at: State, _: float) -> tuple[State, Scalar]:
+        count = solutions(world, at, rows["command"], inputs.push, model.dt)
+        after, _, _ = integrate_step(model.integrator, model.world, at, rows["command"], inputs.push, model.dt)
+        return after, 1.0 * count
+
+    start = State(state.q, state.v, state.contact, state.objects)
+    _, counts = nptrace.scan(substep, start, np.zeros(model.substeps))
+    return handed_on, counts
 
 
 # -- states ------------------------------------------------------------------------------------------------------------

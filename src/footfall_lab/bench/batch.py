@@ -25,8 +25,7 @@ METHOD = (
     " bench step. Cost by number of robots: ff.Batch of the trotting Mini Cheetah, gait and PD in every step, implicit"
     f" contact, dt 1e-3, {TICKS} substeps a call of Batch.run from Python, packing and unpacking included, one thread,"
     " least thread time of interleaved rounds. threads_scaling: wall time of"
-    f" {_THREADED} robots in one thread over that on all cores; a busy neighbour spoils it."
-    + as_used.METHOD
+    f" {_THREADED} robots in one thread over that on all cores; a busy neighbour spoils it." + as_used.METHOD
 )
 _ROLLOUT = "mujoco.rollout elliptic Euler"
 

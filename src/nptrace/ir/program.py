@@ -38,6 +38,7 @@ class Statistics(TypedDict, total=False):
     size: int
     loops: int
     operations: dict[str, int]
+    one_loop: bool  # steps in lanes are flattened with the loop in them: lanes do not wait for each other
 
 
 @dataclass(kw_only=True)

@@ -28,7 +28,7 @@ class Code:
         self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
     ) -> None:
         self.library, self.layout, self.outputs, self.workspace = library, layout, outputs, workspace
-        self.dtype, self.lanes = dtype, lanes
+        self.dtype, self.lanes, self.one_loop = dtype, lanes, False
         self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
         self.advance = library.function(llvm.ADVANCE, 4, 2)
         self.roll = library.function(llvm.ROLL, 6, 3)

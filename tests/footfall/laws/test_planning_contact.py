@@ -191,14 +191,15 @@ def test_one_robot_is_the_same_bit_for_bit_in_any_batch(dtype):
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 def test_the_step_in_cuda_is_the_one_on_lanes(tmp_path):
     robot, speeds, ticks = ff.load("mini_cheetah"), np.array([0.0, 0.3, -0.2]), 60
-    source = TickSource(robot, ff.control.JointPD.tuned(robot, "trot", rate=200), dtype=np.float64, contact=LAW, dt=5e-3)
+    trot = ff.control.JointPD.tuned(robot, "trot", rate=200)
+    source = TickSource(robot, trot, dtype=np.float64, contact=LAW, dt=5e-3)
     library = emulate(source.program, source.layout, np.float64, tmp_path)
     first = source.numbers(source.first)
     state = np.ascontiguousarray(np.repeat(first[:, None], len(speeds), axis=1))
     state[np.arange(len(first))[source.rows("v")][4]] = speeds
     rest = np.zeros((len(source.numbers(ff.Command())) + 6, len(speeds)))
     library.run_advance(pointer(state), pointer(rest), None, ticks, len(speeds))
-    batch = ff.Batch(robot, len(speeds), ff.control.JointPD.tuned(robot, "trot", rate=200), contact=LAW, dt=5e-3)
+    batch = ff.Batch(robot, len(speeds), trot, contact=LAW, dt=5e-3)
     batch.v[:, 4] = speeds
     batch.run(ticks)
     np.testing.assert_allclose(state[source.rows("q")].T, batch.q, rtol=0.0, atol=1e-8)
