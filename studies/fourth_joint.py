@@ -46,7 +46,7 @@ def walk(robot: Robot, controller: JointPD, rough: float, seed: int) -> Walked:
 def main() -> None:
     """Print the table of the documentation."""
     robot = load("dynakat")
-    tuned = JointPD.tuned(robot, "walk")
+    tuned = JointPD.tuned(robot, "walk", open_loop=True)
     print("| contact angle | " + " | ".join(f"{1e3 * h:.0f} mm" for h in ROUGH) + " |\n|---|" + "---|" * len(ROUGH))
     for angle in ANGLES:
         controller, cells = replace(tuned, gait=tuned.gait.replace(foot_pitch=angle)), []

@@ -31,7 +31,7 @@ def counted(
     robot: Robot, joints: JointModel, frictions: Iterable[float] = FRICTIONS, seconds: float = 2.0, dt: float = 1e-3
 ) -> dict[float, Float[ndarray, "n"]]:
     """Solutions of every step of a trot from the stand under joint PD, by friction."""
-    world, controller = World(robot=robot, joints=joints), JointPD.tuned(robot)
+    world, controller = World(robot=robot, joints=joints), JointPD.tuned(robot, open_loop=True)
 
     def once(state: State, command: JointCommand, friction: float) -> tuple[State, float]:
         there = world.with_parameters({"ground.friction": friction})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         analysis,
         contact,
         control,
+        conversions,
         debug,
         draw,
         dynamics,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from footfall.contact.free_bodies import FreeBall, FreeBox
     from footfall.control.interface import Command, JointCommand, Sensed, controller
     from footfall.loading import load
+    from footfall.mujoco.comparing import compare
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Actuator, Foot, Joint, Link, Robot, Rotor
     from footfall.sim.batch import Batch
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from footfall.sim.linearization import linearize
     from footfall.sim.pushes import Push
     from footfall.sim.simulation import Simulation
+    from footfall.view.passive import viewer
     from footfall.view.show import show
     from nptrace._types import Named
 
@@ -66,6 +69,7 @@ _MODULES = (
     "analysis",
     "contact",
     "control",
+    "conversions",
     "debug",
     "draw",
     "dynamics",
@@ -103,7 +107,9 @@ _NAMES = {
     "margins": "footfall.analysis.margin_search",
     "Batch": "footfall.sim.batch",
     "GpuBatch": "footfall.sim.gpu",
+    "compare": "footfall.mujoco.comparing",
     "show": "footfall.view.show",
+    "viewer": "footfall.view.passive",
 }
 
 __all__ = [
@@ -130,10 +136,12 @@ __all__ = [
     "Simulation",
     "TraceError",
     "analysis",
+    "compare",
     "compile",
     "contact",
     "control",
     "controller",
+    "conversions",
     "debug",
     "draw",
     "dynamics",
@@ -156,6 +164,7 @@ __all__ = [
     "sim",
     "spatial",
     "sweep",
+    "viewer",
 ]
 
 
@@ -164,7 +173,10 @@ def __getattr__(name: str) -> "Named":
         return import_module(f"footfall.{name}")
     if name in _NAMES:
         return getattr(import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'footfall' has no attribute {name!r}")
+    if name.startswith("__"):
+        raise AttributeError(name)
+    hints = import_module("footfall.hints")
+    raise hints.missing("footfall", name, __all__, hints.FRONT)
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,17 @@
-"""Commands and protocols that packages register as entry points."""
+"""Commands and protocols that packages register as entry points, and objects that a user names as ``module:name``."""
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
 import tomllib
 from importlib.metadata import EntryPoint
 from importlib.metadata import entry_points as installed
 from pathlib import Path
+
+from footfall.errors import InputError, unknown
+from nptrace._types import Given
 
 DISTRIBUTION = "footfall"
 _PROJECT = Path(__file__).parents[2] / "pyproject.toml"  # in a checkout
@@ -38,3 +44,30 @@ def _in_checkout(group: str) -> dict[str, EntryPoint] | None:
     return {
         name: EntryPoint(name, value, group) for name, value in project.get("entry-points", {}).get(group, {}).items()
     }
+
+
+# -- code of a user's own ----------------------------------------------------------------------------------------------
+_NAMED = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def names_code(text: str) -> bool:
+    """Return whether a text has the form ``module:name``."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def named_object(name: str, folder: Path, beside: bool = True) -> Given:
+    """Import what ``module:name`` names; modules in a folder are found too, unless ``beside`` is False."""
+    module_name, _, key = name.partition(":")
+    if beside and str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(f"cannot import the module of {name!r}: {error}") from error
+    except Exception as error:
+        raise InputError(f"the module of {name!r} fails to load: {type(error).__name__}: {error}") from error
+    found = getattr(module, key, None)
+    if not callable(found):
+        known = [k for k, value in vars(module).items() if callable(value) and not k.startswith("_")]
+        raise unknown(f"function of module '{module_name}'", key, known, "it has")
+    return found

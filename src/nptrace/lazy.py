@@ -1,5 +1,6 @@
 """Rooms whose names load when they are first used, so that importing the package stays quick."""
 
+import difflib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
@@ -14,7 +15,10 @@ def lazy_exports(
 
     def load(name: str) -> Named:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            known = {home.lower(): home for home in homes}
+            near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+            hint = f": did you mean {known[near[0]]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         module = import_module(f"{package}.{homes[name]}")
         return module if homes[name].rpartition(".")[2] == name else getattr(module, name)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy import ndarray
 
+from footfall import hints
 from footfall.draw.style import COLORS, Dashes, new_figure, style
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
@@ -50,6 +51,8 @@ def plot_compare(
 ) -> Figure:
     """Recordings of the same robot laid over each other, by label."""
     if kind not in _KINDS:
+        if kind in hints.PLOTS:
+            raise InputError(f"there is no plot {kind!r}: it is {hints.PLOTS[kind]!r}")
         raise unknown("plot", kind, _KINDS)
     if not recordings or len(recordings) > len(_DASHES):
         raise InputError(f"a plot shows 1 to {len(_DASHES)} recordings, got {len(recordings)}")
@@ -227,7 +230,7 @@ _TOLD_BY = ("controller", "contact", "ground", "integrator", "dt", "seed", "plac
 
 
 def _labels(runs: Sequence[Recording]) -> list[str]:
-    """What tells runs apart: the first of their settings that differs between all, else their order."""
+    """Return labels that tell runs apart: the first of their settings that differs between all, else their order."""
     for key in _TOLD_BY:
         values = [rec.meta.get(key) for rec in runs]
         if None not in values and len(set(map(str, values))) == len(runs):

@@ -1,4 +1,4 @@
-"""What came of a run, in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+"""A run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ UNITS = {
     "wall_seconds": "s",
     "distance": "m",
     "commanded_speed": "m/s",
+    "nominal_speed": "m/s",
     "mean_speed": "m/s",
     "peak_force": "N",
     "peak_force_mean": "N",
@@ -28,7 +29,10 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
-    """The JSON object of a run. What cannot be said is null.
+    """The JSON object of a run. What is not known is null.
+
+    ``commanded_speed`` is null for an open-loop gait or plan that was given no speed: it has a ``nominal_speed``, what
+    its strides would make, which no feedback holds.
 
     Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
     """
@@ -47,6 +51,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "wall_seconds": rec.meta["wall_seconds"],
         "distance": rec.distance if moving else 0.0,
         "commanded_speed": run.commanded_speed,
+        "nominal_speed": run.nominal_speed,
         "mean_speed": rec.mean_speed(after) if moving else None,
         "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
         "fell": bool(rec.meta["fell"]),

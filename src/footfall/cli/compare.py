@@ -14,13 +14,13 @@ from footfall.sim.run_options import keys_with
 from nptrace._types import Given, Json
 
 if TYPE_CHECKING:
-    from footfall.recording.recording import Recording
     from footfall.sim.runfile import Planned
 
 NAME = "compare"
 EXAMPLES = examples(
     "footfall compare mini_cheetah --against mujoco",
     "footfall compare mini_cheetah --against mujoco --dt 1e-4 --constants B --json",
+    "footfall compare mini_cheetah --controller my_module:my_controller --duration 3",
     "footfall compare before.mcap after.mcap",
 )
 REFEREES = ("mujoco",)
@@ -67,11 +67,21 @@ def command(
 
 
 def _against_mujoco(run: Planned, as_json: bool) -> None:
+    from footfall.mujoco.comparing import distances
     from footfall.mujoco.run import run_mujoco
 
+    ticks, done = max(1, round(run.options.duration / run.simulation.model.period)), 0
     with noted_warnings(), progress(f"comparing {run.simulation.robot.name}") as report_progress:
-        theirs = run_mujoco(run.simulation, run.options.duration, progress=report_progress)
-        ours = run.simulation.run(run.options.duration, run.options.out, report_progress)
+
+        def report_mujoco(count: int) -> None:
+            nonlocal done
+            done += count
+            report_progress("MuJoCo", done, 2 * ticks)
+
+        report_progress("MuJoCo", 0, 2 * ticks)
+        theirs = run_mujoco(run.simulation, run.options.duration, progress=report_mujoco)
+        report_progress("footfall", ticks, 2 * ticks)
+        ours = run.simulation.run(run.options.duration, run.options.out)
     if run.options.out is not None:
         theirs.save(Path(run.options.out).with_suffix(".mujoco.mcap"))
     result = distances(ours, theirs) | outcomes(run, ours, theirs)
@@ -114,25 +124,9 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
     console().print(table)
 
 
-def distances(ours: Recording, theirs: Recording) -> dict[str, Json]:
-    """The JSON object of a comparison; pairs are ours, then theirs."""
-    from footfall.recording import metrics
-
-    return {
-        "position_mae": metrics.position_mae(ours, theirs).tolist(),
-        "euler_mae_deg": metrics.euler_mae_deg(ours, theirs).tolist(),
-        "force_mae": metrics.force_mae(ours, theirs),
-        "force_mean_mae": metrics.force_mean_mae(ours, theirs),
-        "contact_agreement": metrics.contact_agreement(ours, theirs),
-        "peak_force": [metrics.peak_force(rec) for rec in (ours, theirs)],
-        "peak_force_mean": [metrics.peak_force_mean(rec) for rec in (ours, theirs)],
-        "wall_seconds": [metrics.wall_seconds(rec) for rec in (ours, theirs)],
-    }
-
-
 def outcomes(run: Planned, ours: Recording, theirs: Recording) -> dict[str, Json]:
     """What became of the two robots: how fast they went, whether they fell."""
-    from footfall.analysis.run_summary import stopped, steady_after
+    from footfall.analysis.run_summary import steady_after, stopped
 
     moving = ours.robot.floating
     return {

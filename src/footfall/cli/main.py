@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from footfall import __version__
+from footfall.cli import common
 from footfall.errors import FootfallError, printable
 from footfall.plugins import entry_points
 
@@ -74,6 +75,7 @@ def run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:  # closed by the shell: >&-
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     debug = "--debug" in arguments
+    common._typed[:] = arguments
     rest = [argument for argument in arguments if argument != "--debug"] or ["--help"]
     try:
         status = typer.main.get_command(app).main(rest, prog_name="footfall", standalone_mode=False)
@@ -99,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What an error says; one of the operating system without its number."""
+    """Return the message of an error; one of the operating system without its number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

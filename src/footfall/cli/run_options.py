@@ -13,10 +13,13 @@ import typer
 
 from footfall.cli.common import load_robot, noted_warnings
 from footfall.cli.completing import offer
-from footfall.sim.run_options import OPTIONS
+from footfall.errors import InputError
+from footfall.sim.run_options import KEYS, OPTIONS
 from nptrace._types import Given
 
 if TYPE_CHECKING:
+    from footfall.control.interface import Controller
+    from footfall.robot.model.description import Robot
     from footfall.sim.runfile import Planned
 
 _TYPES: dict[str, Any] = {"str": str, "float": float, "int": int, "bool": bool}
@@ -66,4 +69,36 @@ def planned(subject: str, given: Mapping[str, Given]) -> Planned:
     options = options_of({**inside, **given})
     robot = load_robot(options.robot, **load_options(options))
     with noted_warnings():
-        return plan(robot, options)
+        return plan(robot, options, own=own_of(given, robot))
+
+
+def own_of(given: Mapping[str, Given], robot: Robot) -> Controller | None:
+    """Return the controller that the command line names as ``module:name``; files may not name one."""
+    from footfall.plugins import names_code
+    from footfall.sim.runfile import own_controller
+
+    name = given.get("controller")
+    return own_controller(name, robot) if isinstance(name, str) and names_code(name) else None
+
+
+def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
+    """Return the simulation of a recorded run again; options on the command line win over the recorded ones."""
+    from footfall.recording.recording import Recording
+    from footfall.robot import library
+    from footfall.sim.runfile import load_options, options_of, plan
+
+    rec = Recording.load(recording)
+    rec.rerun_command()  # says now if it was not made from options
+    known = {key: value for key, value in rec.meta["options"].items() if key in KEYS and key != "out"}
+    options = options_of({**known, **given})
+    if options.robot in library.names() or Path(options.robot).exists():
+        robot = load_robot(options.robot, **load_options(options))
+    elif options.motors is not None:
+        raise InputError(f"the robot {options.robot} that {recording} names is not there")
+    else:  # the recording has the robot itself
+        robot = rec.robot
+    with noted_warnings():
+        run = plan(robot, options, own=own_of(given, robot))
+    if run.simulation.robot.digest != rec.meta["digest"]:
+        raise InputError(f"the robot {options.robot} is not the one that {recording} was made with: it has changed")
+    return run

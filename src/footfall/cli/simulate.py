@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import JsonOption, console, examples, note, noted_warnings, print_json, progress
-from footfall.cli.run_options import planned, with_run_options
+from footfall.cli.common import JsonOption, command_line, console, examples, note, noted_warnings, print_json, progress
+from footfall.cli.run_options import planned, repeated, with_run_options
+from footfall.errors import InputError
 from footfall.sim.run_options import KEYS
 from nptrace._types import Given, Json
 
@@ -21,6 +23,7 @@ EXAMPLES = examples(
     "footfall simulate xiling --gait walk --oscillator rulkov --then trot:4",
     "footfall simulate xiling --controller plan --plan 'trot; 4: postures'",
     "footfall simulate run.toml",
+    "footfall simulate --like walk.mcap --speed 0.2",
 )
 
 _MOST_RESIDUAL = 0.1  # of the energy moved: more, and the numbers of a run mean little
@@ -29,22 +32,28 @@ _MOST_RESIDUAL = 0.1  # of the energy moved: more, and the numbers of a run mean
 @with_run_options(*(key for key in KEYS if key != "robot"))
 def command(
     robot: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="ROBOT|RUN.toml",
             autocompletion=completing.robots,
             help="A library name, a URDF or MJCF file, or a run file with options.",
         ),
-    ],
+    ] = None,
     *,
     given: dict[str, Given],
+    like: Annotated[
+        Path | None, typer.Option("--like", help="Repeat the run of a recording (.mcap); options given here win.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Simulate one run. A run file (TOML) holds any of the options; those given here win.
 
     Exit status 1 when the robot fell or gave up, or the run diverged; ``stopped`` says which.
     """
-    run = planned(robot, given)
+    if (robot is None) == (like is None):
+        raise InputError("simulate takes a robot, a run file, or --like and a recording: one of them")
+    run = repeated(like, given) if like is not None else planned(str(robot), given)
+    run.simulation.provenance["command_line"] = command_line()
     with noted_warnings(), progress(f"simulating {run.simulation.robot.name}") as report_progress:
         rec = run.simulation.run(run.options.duration, run.options.out, report_progress)
     from footfall.analysis.run_summary import summary

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import ModelOption, examples, load_recording, load_robot, note
+from footfall.cli.common import ModelOption, examples, load_recording, load_robot, note, with_model_options
 from footfall.errors import InputError
+from footfall.sim.run_options import OPTIONS
 
 if TYPE_CHECKING:
+    from footfall.control.interface import Controller
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Robot
 
@@ -22,10 +24,13 @@ EXAMPLES = examples(
     "footfall view",
     "footfall view xiling --port 0",
     "footfall view trot.mcap --open",
+    "footfall view mini_cheetah --controller policy.npz --ground rough:0.03",
+    "footfall view mini_cheetah --controller my_module:my_controller",
     "footfall view mini_cheetah --foxglove --port 8765",
 )
 
 
+@with_model_options
 def command(
     subject: Annotated[
         str,
@@ -42,6 +47,18 @@ def command(
     port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
     model: ModelOption = None,
+    controller: Annotated[
+        str | None,
+        typer.Option(
+            "--controller",
+            help="Of a robot: a name, a policy's file (.npz, .onnx), or module:name of your own.",
+            autocompletion=completing.offer(lambda: OPTIONS["controller"].metadata["choices"]()),
+        ),
+    ] = None,
+    ground: Annotated[
+        str | None, typer.Option("--ground", help="Of a robot: plane, slope:D, steps:H, rough:H, FILE.png:H:L ...")
+    ] = None,
+    gait: Annotated[str | None, typer.Option("--gait", help="Of a robot: trot, walk, bound ...")] = None,
     foxglove: Annotated[
         bool, typer.Option("--foxglove", help="Serve live data to the Foxglove app instead of a page.")
     ] = False,
@@ -50,6 +67,10 @@ def command(
 
     The page is served on this machine alone. The first line of output is its address.
     """
+    from footfall.plugins import names_code
+    from footfall.robot.model.description import Robot
+    from footfall.sim.runfile import own_controller
+
     seen: Robot | Recording
     title = ""
     if Path(subject).suffix == ".mcap":
@@ -58,6 +79,13 @@ def command(
         raise InputError("--model is for recordings: a robot's own file is named in the place of the robot")
     else:
         seen = load_robot(subject)
+    own: Controller | None = None
+    chosen = {key: value for key, value in (("ground", ground), ("gait", gait)) if value is not None}
+    if not isinstance(seen, Robot):
+        for key in (*chosen, *(["controller"] if controller is not None else [])):
+            raise InputError(f"--{key} is for robots: a recording is shown as it was made")
+    elif controller is not None and names_code(controller):
+        own = own_controller(controller, seen)
     if foxglove:
         _serve_foxglove(seen, host, port)
         return
@@ -69,7 +97,7 @@ def command(
         _flush()
         from footfall.view.show import serve
 
-        shown = serve(server, seen, title)
+        shown = serve(server, seen, title, controller, own, **chosen)
         if shown.note:
             note(shown.note)
         try:

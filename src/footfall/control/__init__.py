@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from footfall import hints
 from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import (
     Command,
@@ -86,7 +87,7 @@ def __getattr__(name: str) -> Given:
         return import_module("footfall.sensing.estimation.estimator").Estimator
     if name == "TorqueSensing":
         return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
-    raise AttributeError(f"module 'footfall.control' has no attribute {name!r}")
+    raise hints.missing("footfall.control", name, __all__, {})
 
 
 def __dir__() -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any
 
-from footfall.errors import InputError, finite, unknown
-from nptrace._types import Given
+from footfall.errors import InputError, finite
+from footfall.hints import COMMAND, names_arguments
 
 
+@names_arguments("part of a command", COMMAND)
 @dataclass(frozen=True, kw_only=True)
 class Command:
     """A command to a controller: velocities of the trunk in its heading's axes, its height and its posture."""
@@ -20,13 +20,6 @@ class Command:
     height: float = 0.0  # [m] above the nominal height
     roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
     pitch: float = 0.0  # [rad], nose down
-
-    def __new__(cls, *_: Given, **given: Any) -> Command:
-        """Only to name a part that a command does not have."""
-        for name in given:
-            if name not in cls.__dataclass_fields__:
-                raise unknown("part of a command", name, cls.__dataclass_fields__, "a command has")
-        return super().__new__(cls)
 
 
 def check_command(command: Command) -> None:

@@ -9,9 +9,11 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from footfall.hints import JOINT_COMMAND, names_arguments
 from nptrace._types import Given
 
 
+@names_arguments("part of a JointCommand", JOINT_COMMAND)
 @dataclass(frozen=True)
 class JointCommand:
     """τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick. One number, or one a joint.

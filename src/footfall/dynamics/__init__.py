@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from footfall import hints
 from footfall.dynamics.articulated_body import articulated_body
 from footfall.dynamics.closed_loops import closed_dynamics
 from footfall.dynamics.coordinates import configuration_rate, difference, integrate, with_virtual_joints
@@ -112,7 +113,7 @@ def __getattr__(name: str) -> Given:
         return getattr(import_module(f"footfall.dynamics.formalisms.{_LATER[name]}"), name)
     if name == "lagrange":  # a formalism with all its functions; it differentiates, so it loads the tracer
         return import_module("footfall.dynamics.formalisms.lagrange")
-    raise AttributeError(f"module 'footfall.dynamics' has no attribute {name!r}")
+    raise hints.missing("footfall.dynamics", name, __all__, hints.DYNAMICS)
 
 
 def __dir__() -> list[str]:

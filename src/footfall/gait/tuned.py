@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -317,10 +317,16 @@ def _fastest_joint(robot: Robot, gait: Gait, samples: int = 60) -> tuple[float, 
 
 def hip_height_of(robot: Robot) -> float:
     """Mean height of the hips over the ground in the robot's stand [m]."""
+    if not set(LEGS) <= set(robot.foot_names):
+        feet = ", ".join(robot.foot_names) or "none"
+        raise InputError(f"a gait is for the feet {', '.join(LEGS)}, and the feet of robot '{robot.name}' are: {feet}")
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]  # or says why not
     stand = robot.poses.get("stand")
-    if stand is None or not set(LEGS) <= set(robot.foot_names):
-        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
-    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    if stand is None:
+        raise InputError(
+            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
+            " footfall.control.posture.why_no_stand says why"
+        )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 
@@ -339,14 +345,18 @@ def distance_off_diagonal(robot: Robot) -> float:
 
 def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **changes: Any) -> Tuned:
     """Known-good constants of a library robot; ``choice`` A to E for the Mini Cheetah's trot. Any other Robot has those
-    that scale with it (``scaled``).
+    that scale with it (``scaled``), and so have other gaits of a library robot, with the gains of its trot.
 
     Given a Robot rather than a name, the knees bend the way its joint limits allow: of the ways that were measured the
     first that fits, else the other way, with an unknown speed. ``changes`` are those of ``Gait.replace``.
     """
     name = robot.name if isinstance(robot, Robot) else robot
     if isinstance(robot, Robot) and not choices(robot, gait):
-        return scaled(robot, gait, **changes)
+        similar = scaled(robot, gait, **changes)
+        known = next((_TABLE[name][other] for other in ("trot", "walk") if choices(robot, other)), None)
+        if known is None:
+            return similar
+        return replace(similar, kp=known["A"].kp, kd=known["A"].kd)
     if name not in _TABLE:
         raise unknown("robot", name, _TABLE, "gaits are tuned for")
     if gait not in _TABLE[name]:

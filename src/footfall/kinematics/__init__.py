@@ -1,5 +1,8 @@
 """Where bodies and feet are, how they move, and how joints make them move."""
 
+from typing import NoReturn
+
+from footfall import hints
 from footfall.kinematics.closed_loops import closed_joints, loop_error
 from footfall.kinematics.forward import (
     base_pose,
@@ -64,6 +67,10 @@ __all__ = [
     "resolved_rate_leg",
     "whole_body_inverse",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise hints.missing("footfall.kinematics", name, __all__, hints.KINEMATICS)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,13 @@
 """Named frames of any link: where it is, how it moves, and its Jacobian, as of the feet (``kinematics.jacobian``).
 
 A frame is a link's own, by its name, or a foot's centre in the axes of its link; ``point`` [m] moves its origin, in the
-frame's axes. Rows of twists and Jacobians are (angular, linear). Axes: ``world``, or ``local`` for the frame's own.
+frame's axes. Rows of twists and Jacobians are (angular, linear). ``reference`` is as in Pinocchio, in capitals or not:
+
+| ``reference`` | the velocity of which point | in which axes |
+|---|---|---|
+| ``local_world_aligned`` | the frame's origin | the world's |
+| ``local`` | the frame's origin | the frame's own |
+| ``world`` | the point of the body at the world's origin: a spatial velocity | the world's |
 """
 
 from __future__ import annotations
@@ -16,9 +22,9 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import body_velocities, check_shape, joint_transforms, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
-from footfall.spatial import Transform
+from footfall.spatial import Transform, cross
 
-AXES = ("world", "local")
+REFERENCES = ("local_world_aligned", "local", "world")
 
 
 def frame_names(robot: Robot) -> tuple[str, ...]:
@@ -65,16 +71,28 @@ def frame_velocity(
     v: Float[ndarray, "nv"],
     name: str,
     point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
-    axes: str = "world",
+    reference: str = "local_world_aligned",
 ) -> Float[ndarray, "6"]:
-    """Return the twist (ω [rad/s], v [m/s]) of a frame, at its origin."""
-    _check_axes(axes)
+    """Return the twist (ω, v) of a link or foot.
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        name: of the link or foot.
+        point: of its frame [m]; its origin unless given.
+        reference: ``local_world_aligned``, ``local`` or ``world``.
+
+    Returns:
+        Angular [rad/s], then linear velocity [m/s].
+    """
+    reference = _checked_reference(reference)
     body, X_BF = frame_in_body(robot, name, point)
     V_F = X_BF.to_child(body_velocities(robot, q, v)[body])
-    if axes == "local":
+    if reference == "local":
         return V_F
-    R_WF = frame_pose(robot, q, name, point).R
-    return np.concatenate([R_WF @ V_F[:3], R_WF @ V_F[3:]])
+    X_WF = frame_pose(robot, q, name, point)
+    omega, velocity = X_WF.R @ V_F[:3], X_WF.R @ V_F[3:]
+    return np.concatenate([omega, velocity + cross(X_WF.p, omega) if reference == "world" else velocity])
 
 
 def frame_jacobian(
@@ -82,19 +100,32 @@ def frame_jacobian(
     q: Float[ndarray, "nq"],
     name: str,
     point: Sequence[float] | ndarray = (0.0, 0.0, 0.0),
-    axes: str = "world",
+    reference: str = "local_world_aligned",
 ) -> Float[ndarray, "6 nv"]:
-    """Return the Jacobian of a frame, V_F = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f)."""
-    _check_axes(axes)
+    """Return the Jacobian of a link or foot, V = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f).
+
+    Args:
+        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        name: of the link or foot.
+        point: of its frame [m]; its origin unless given.
+        reference: ``local_world_aligned``, ``local`` or ``world``.
+
+    Returns:
+        Rows for the angular, then for the linear velocity; columns as v is.
+    """
+    reference = _checked_reference(reference)
     check_shape(robot, q=(q, robot.nq))
     body, X_BF = frame_in_body(robot, name, point)
     X = joint_transforms(robot, q)
-    if axes == "world":
-        R_WB = (X[0] @ poses_in_base(robot, X)[body]).R
-        X_BF = Transform(R_WB.T, X_BF.p)
+    if reference != "local":
+        X_WB = X[0] @ poses_in_base(robot, X)[body]
+        origin = X_BF.p if reference == "local_world_aligned" else -(X_WB.R.T @ X_WB.p)
+        X_BF = Transform(X_WB.R.T, origin)
     return point_jacobian(robot, X, body, X_BF)
 
 
-def _check_axes(axes: str) -> None:
-    if axes not in AXES:
-        raise unknown("axes of a frame", axes, AXES)
+def _checked_reference(reference: str) -> str:
+    lower = str(reference).rpartition(".")[2].lower()  # Pinocchio's own enum is ReferenceFrame.LOCAL in words
+    if lower not in REFERENCES:
+        raise unknown("reference of a frame", reference, REFERENCES)
+    return lower

@@ -1,10 +1,14 @@
-"""The bridge to MuJoCo: models and grounds made from ours, runs in MuJoCo, and its layout of q and v."""
+"""The bridge to MuJoCo: models and grounds made from ours, runs in MuJoCo, our controllers in a loop of theirs."""
 
 from typing import TYPE_CHECKING
 
 from nptrace.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from footfall.mujoco.bridge import Bridge, step
+    from footfall.mujoco.comparing import Comparison
     from footfall.mujoco.model import MuJoCo
 
-__all__, __getattr__, __dir__ = lazy_exports("footfall.mujoco", {"model": "MuJoCo"})
+__all__, __getattr__, __dir__ = lazy_exports(
+    "footfall.mujoco", {"bridge": "Bridge step", "comparing": "Comparison", "model": "MuJoCo"}
+)

@@ -18,9 +18,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.conversions import mujoco_map, mujoco_map_rate
 from footfall.errors import InputError, MissingExtraError
 from footfall.mujoco.assembly import Part, parts_of, spring_energy, welded
-from footfall.mujoco.layout import mujoco_map, mujoco_map_rate
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 

@@ -1,4 +1,4 @@
-"""The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+"""A run of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
 The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
 so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
@@ -40,6 +40,7 @@ from nptrace._types import Given, PyTree
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjSpec
 
+_TICKS_REPORTED = 250
 PAPER_CONTACT = {"solref": (-1600.0, -100.0)}
 STIFF_CONTACT = {"solref": (-2e6, -2e3), "solimp": (0.95, 0.99, 0.001)}
 
@@ -79,7 +80,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """What touches the ground besides the feet, under the same law."""
+    """Add the spheres that touch the ground besides the feet, under the same law."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)
@@ -111,26 +112,21 @@ def effective_robot(robot: Robot, joints: JointModel) -> Robot:
     return dataclasses.replace(robot, joints=tuple(changed))
 
 
-_REPORT = 0.25  # [s] of simulated time between reports
-
-
 def run_mujoco(
     simulation: Simulation,
     duration: float,
     model: MjModel | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[int], None] = lambda ticks: None,
 ) -> Recording:
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
+    ``progress`` is called now and then with how many ticks were taken since the last call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` judges the whole run as
     simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
-
-    Args:
-        progress: called with ("MuJoCo", ticks done, ticks in all).
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
-    data, controller = mj.MjData(model), _Asked(simulation)
+    data, controller = mj.MjData(model), CompiledController(simulation)
     order = _joint_order(mj, model, robot)
     q, v = simulation.q, simulation.v
     data.qpos[:7], data.qvel[:6] = q[:7], np.concatenate([rotation_of(q) @ v[3:6], v[:3]])
@@ -140,14 +136,13 @@ def run_mujoco(
     force, impulse = np.zeros((robot.nf, 3)), no_impulse(robot, run.period)
     means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
-    every = max(1, round(_REPORT / run.period))
     for k in range(ticks):
-        if progress is not None and k % every == 0:
-            progress("MuJoCo", k, ticks)
-        asked, memory = controller(k * run.period, q, v, force, memory)
+        joint_command, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
-        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
-        data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
+        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -joint_command.kp, -joint_command.kd
+        data.ctrl[order.u] = (
+            joint_command.kp * joint_command.position + joint_command.kd * joint_command.velocity + joint_command.torque
+        )
         if robot.floating and simulation.pushes:
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
@@ -161,7 +156,11 @@ def run_mujoco(
             impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
-        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force, impulse))
+        if (k + 1) % _TICKS_REPORTED == 0 or k + 1 == ticks:
+            progress((k % _TICKS_REPORTED) + 1)
+        rows.append(
+            ((k + 1) * run.period, q, v, joint_command.position, data.qfrc_actuator[order.v].copy(), force, impulse)
+        )
     time_, qs, vs, position, torque, forces, impulses = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_,
@@ -193,7 +192,7 @@ def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None
     return Falls.of(simulation.model.world, simulation.q).first(q)
 
 
-class _Asked:
+class CompiledController:
     """The controller as a quick function: compiled as the simulation compiles it, or as it is where that cannot be."""
 
     def __init__(self, simulation: Simulation) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
 from numpy import ndarray
 
+from footfall.control.command import Command
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand
@@ -25,6 +27,11 @@ STANDARD = {
     "time": Standard((), "s", "time"),
     "q": Standard(("coordinate",), "m, 1, rad", "base position, base quaternion w x y z, joint positions"),
     "v": Standard(("speed",), "rad/s, m/s, rad/s", "base angular and linear velocity in base axes, joint rates"),
+    "command": Standard(
+        ("part",),
+        "m/s, m/s, rad/s, m, rad, rad",
+        "commanded velocity and posture: forward, sideways, turn, height, roll, pitch",
+    ),
     "command_position": Standard(("joint",), "rad", "commanded joint positions"),
     "command_velocity": Standard(("joint",), "rad/s", "commanded joint rates"),
     "command_torque": Standard(("joint",), "N m", "commanded feed-forward torque"),
@@ -46,12 +53,13 @@ OBJECTS = {  # of free bodies, as many as a run has: position and quaternion; (Ï
     "object_pose": "m, 1",
     "object_velocity": "rad/s, m/s",
 }
+PARTS = tuple(f.name for f in fields(Command))  # of a command
 NEEDED = ("time", "q", "v")
 _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 
 
 def unit_of(name: str) -> str:
-    """The unit of a column; empty where nobody has said."""
+    """The unit of a column; empty where none was given."""
     if name in STANDARD:
         return STANDARD[name].unit
     if name in OBJECTS:
@@ -61,7 +69,14 @@ def unit_of(name: str) -> str:
 
 def sizes(robot: Robot) -> dict[str, int]:
     """The length of every named dimension."""
-    return {"coordinate": robot.nq, "speed": robot.nv, "joint": robot.nj, "foot": robot.nf, "axis": 3}
+    return {
+        "coordinate": robot.nq,
+        "speed": robot.nv,
+        "joint": robot.nj,
+        "foot": robot.nf,
+        "axis": 3,
+        "part": len(PARTS),
+    }
 
 
 def dims_of(name: str, shape: tuple[int, ...], robot: Robot) -> tuple[str, ...]:

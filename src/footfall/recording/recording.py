@@ -6,6 +6,7 @@ columns hold and in which unit. Any further column, such as a controller's telem
 
 from __future__ import annotations
 
+import difflib
 import functools
 import html
 import os
@@ -19,15 +20,17 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
-from footfall import __version__
+from footfall import __version__, compiling, hints
 from footfall.contact.free_bodies import FreeBody
 from footfall.contact.ground import Ground
 from footfall.contact.terrain import from_json as ground_from_json
 from footfall.errors import InputError, unknown
+from footfall.kinematics.forward import foot_positions, foot_velocities
 from footfall.recording import recording_file
 from footfall.recording.columns import checked
 from footfall.recording.force_mean import means_of_rows
 from footfall.recording.object_form import objects_of
+from footfall.recording.provenance import rerun_command
 from footfall.recording.recording_writer import Event, RecordingError, RecordingWriter
 from footfall.recording.stored_columns import LazyColumns
 from footfall.robot.model.description import Robot
@@ -71,6 +74,8 @@ class Recording:
             raise InputError(
                 f"a column of a recording is taken by its name, got {name!r}: between() takes a stretch of it"
             )
+        if name not in self.columns and name in hints.RECORDING:
+            raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
@@ -81,6 +86,11 @@ class Recording:
             raise AttributeError(name)
         if name in columns:  # a controller's telemetry
             return columns[name]
+        if name in hints.RECORDING:
+            raise hints.missing("a Recording", name, (), hints.RECORDING)
+        known = [*columns, *(n for n in dir(type(self)) if not n.startswith("_"))]
+        if near := difflib.get_close_matches(name, known, n=1):
+            raise AttributeError(f"a Recording has no {name!r}: did you mean {near[0]!r}?")
         raise AttributeError(str(unknown("column", name, columns, "this recording has")))
 
     def __contains__(self, name: object) -> bool:
@@ -164,12 +174,43 @@ class Recording:
         """Rates of the motors, as seen at the joints: those of the joints unless there are belts between [rad/s]."""
         return self.columns.get("rotor_velocity", self.joint_velocity)
 
+    # -- the feet ------------------------------------------------------------------------------------------------------
+    @property
+    def foot_positions(self) -> Float[ndarray, "T nf 3"]:
+        """Of the centres of the feet in the world [m]; computed from q when asked for."""
+        return self._of_feet()[0]
+
+    @property
+    def foot_velocities(self) -> Float[ndarray, "T nf 3"]:
+        """Of the centres of the feet, world axes [m/s]; computed from q and v when asked for."""
+        return self._of_feet()[1]
+
+    def _of_feet(self) -> tuple[ndarray, ndarray]:
+        if not len(self) or not self.robot.nf:
+            empty = np.zeros((len(self), self.robot.nf, 3))
+            return empty, empty
+        function = compiling.compile(foot_motion, self.robot, target="batch")
+        positions, velocities = function(self.q, self.v)
+        return positions, velocities
+
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
     def trunk_position(self) -> Float[ndarray, "T 3"]:
-        """Of the base's origin in the world [m]."""
+        """Return the position of the base's origin in the world [m]."""
         self._floating()
         return self.q[:, :3]
+
+    @property
+    def trunk_velocity(self) -> Float[ndarray, "T 3"]:
+        """Linear velocity of the base's origin, world axes [m/s]; ``v[:, 3:6]`` has it in base axes."""
+        self._floating()
+        return np.einsum("ijt,tj->ti", quaternion.to_rotation(self.q[:, 3:7].T), self.v[:, 3:6])
+
+    @property
+    def trunk_angular_velocity(self) -> Float[ndarray, "T 3"]:
+        """Angular velocity of the base, world axes [rad/s]; ``v[:, :3]`` has it in base axes."""
+        self._floating()
+        return np.einsum("ijt,tj->ti", quaternion.to_rotation(self.q[:, 3:7].T), self.v[:, :3])
 
     def trunk_euler(self, order: str = "zyx") -> Float[ndarray, "T 3"]:
         """Body-fixed Euler angles [rad] in the order of the rotations: yaw, pitch, roll for ``zyx``."""
@@ -304,11 +345,17 @@ class Recording:
             return file
         return save_as(self, file)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``."""
+    def to_pandas(self, *, derived: bool = False) -> pandas.DataFrame:
+        """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``.
+
+        Args:
+            derived: also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
+        """
         from footfall.recording.tables import to_pandas
 
-        return to_pandas(self)
+        names = ["foot_positions", "foot_velocities", *(["trunk_velocity"] if self.robot.floating else [])]
+        further = {name: getattr(self, name) for name in names} if derived else {}
+        return to_pandas(Recording(self.robot, {**self.columns, **further}, meta=self.meta) if derived else self)
 
     def to_xarray(self) -> xarray.Dataset:
         """An xarray Dataset with named dimensions (time, joint, foot, axis, ...) and units."""
@@ -359,6 +406,18 @@ class Recording:
 
         return save_video(self, Path(path), **options)
 
+    # -- how it was made -----------------------------------------------------------------------------------------------
+    def rerun_command(self) -> str:
+        """Return the command line that repeats the run.
+
+        ``footfall simulate --like FILE.mcap`` does the same, and repeats it bit for bit on the same version and
+        machine.
+
+        Raises:
+            InputError: The run was made by a program; what it was made with is in ``meta["controller_settings"]``.
+        """
+        return rerun_command(self.meta)
+
     # -- in words ------------------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
         rows = f"{len(self)} rows, {self.duration:g} s, {len(self.columns)} columns"
@@ -388,6 +447,13 @@ class Recording:
         if self.duration <= 0:
             raise InputError("a mean over time needs at least two rows at different times")
         return self.duration
+
+
+def foot_motion(
+    robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
+) -> tuple[Float[ndarray, "nf 3"], Float[ndarray, "nf 3"]]:
+    """Return (positions, velocities) of the feet in the world."""
+    return foot_positions(robot, q), foot_velocities(robot, q, v)[:, 3:]
 
 
 def _no_rows(robot: Robot) -> dict[str, ndarray]:

@@ -19,7 +19,7 @@ import numpy as np
 from footfall._io.file_format import check_version, version_in
 from footfall._io.whole_file import whole_file
 from footfall.errors import SPOILED, InputError, MissingExtraError, ModelError, reason
-from footfall.recording.columns import STANDARD, dims_of, unit_of
+from footfall.recording.columns import PARTS, STANDARD, dims_of, unit_of
 from footfall.recording.recording_writer import FORMAT, Event, RecordingError, to_json
 from footfall.robot.model.description import Robot
 from footfall.robot.model.json_form import robot_from_json, robot_to_json
@@ -188,6 +188,7 @@ def _coordinates(robot: Robot) -> dict[str, tuple[str, ...]]:
     base_q = ("x", "y", "z", "quat_w", "quat_x", "quat_y", "quat_z") if robot.floating else ()
     base_v = ("omega_x", "omega_y", "omega_z", "v_x", "v_y", "v_z") if robot.floating else ()
     return {
+        "part": PARTS,
         "coordinate": base_q + robot.joint_names,
         "speed": base_v + robot.joint_names,
         "joint": robot.joint_names,

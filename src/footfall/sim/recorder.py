@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.recording.force_mean import ForceMeans
 from footfall.recording.object_form import object_forms
+from footfall.recording.provenance import revisions
 from footfall.recording.recording import Recording, versions
 from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
@@ -29,12 +31,14 @@ from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import ROTOR
 from footfall.sim.motors import overheating
-from footfall.sim.rollouts import TickBatch
+from footfall.sim.rollouts import TickBatch, rows_of
 from footfall.sim.self_collision import Watcher
 from footfall.sim.stopping import Stop
-from footfall.sim.tick import RunState, SimulationModel
+from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
+
+_HELD = 200  # ticks
 
 
 class Recorder:
@@ -60,7 +64,7 @@ class Recorder:
         self.every, self.on_rows = every, on_rows
         self.time = float(state.tick) * model.period  # up to which there are rows [s]
         self.meta = {**_meta(model), **meta, "start_time": self.time, "fell": False, "diverged": False}
-        self.meta["versions"] = dict(versions())
+        self.meta |= {"versions": dict(versions()), "git": revisions()}
         self.blocks: list[dict[str, ndarray]] = []
         self.rows = 0  # so far
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
@@ -76,6 +80,8 @@ class Recorder:
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
+        self._held: list[tuple[RunState, JointCommand]] = []  # ticks that a loop in Python took one by one
+        self._held_from: tuple[RunState, Inputs] | None = None
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
     def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
@@ -84,6 +90,7 @@ class Recorder:
         Rows may be closer than they are recorded: mean forces count them all. The last row before a stop is kept, and
         an event says why the run stopped.
         """
+        self.flush()
         self.time = time
         means = self._means.add(batch.time, batch.states.impulse)
         if self.every > 1 and len(batch):
@@ -104,7 +111,7 @@ class Recorder:
                 self.writer.append({}, self._new_events)
                 self._new_events = []
             return
-        columns = self._columns(batch.states, batch.commands, means)
+        columns = self._columns(batch, means)
         self._report_misses(columns)
         self._report_meetings(columns)
         self._squares, self.rows = self._squares + np.sum(batch.states.motor**2, axis=0), self.rows + len(batch)
@@ -117,6 +124,29 @@ class Recorder:
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
+
+    def hold(self, before: RunState, inputs: Inputs, after: RunState, command: JointCommand) -> None:
+        """Keep a tick of a loop in Python; rows are made of many at once."""
+        if len(self._held) >= _HELD or (self._held and self._held_from[1].command != inputs.command):  # type: ignore[index]
+            self.flush()
+        if not self._held:
+            self._held_from = (before, inputs)
+        self._held.append((after, command))
+
+    def flush(self) -> None:
+        """Make rows of the ticks that were held."""
+        if not self._held or self._held_from is None:
+            return
+        (before, inputs), held = self._held_from, self._held
+        self._held, self._held_from = [], None
+        states, commands = rows_of(self.model, before, held)
+        batch = TickBatch.of(before, [(0, inputs)], count=len(held), every=1, model=self.model)
+        after = held[-1][0]
+        self.add(
+            dataclasses.replace(batch, after=after, states=states, commands=commands),
+            None,
+            float(after.tick) * self.model.period,
+        )
 
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
@@ -171,9 +201,9 @@ class Recorder:
         if self.writer is not None:
             self.writer.meta.update(self.meta)
 
-    def _columns(self, state: RunState, command: JointCommand, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
-        """Return the columns of some rows."""
-        feet = self.robot.nf
+    def _columns(self, batch: TickBatch, means: Float[ndarray, "T nf 3"]) -> dict[str, ndarray]:
+        """Return the columns of the rows of a batch."""
+        state, feet = batch.states, self.robot.nf
         kinetic, potential = self.energies(state.q, state.v)
         if (belt := self.model.world.joints.belt) is not None:
             robot, (position, rate) = self.robot, (state.contact[key] for key in ROTOR)
@@ -181,7 +211,8 @@ class Recorder:
             kinetic = kinetic + belt.kinetic(robot, rates, rate)
             potential = potential + belt.elastic(position - positions, rate - rates, self.model.dt)
         columns = {
-            **columns_of(state, command, self.model.period, means, self._work_before),
+            **columns_of(state, batch.commands, self.model.period, means, self._work_before),
+            "command": np.tile(dataclasses.astuple(batch.command), (len(batch), 1)).astype(float),
             "kinetic": kinetic,
             "potential": potential,
         }
@@ -198,6 +229,8 @@ class Recorder:
         return columns
 
     def finish(self) -> Recording:
+        """Return the recording; a file is closed."""
+        self.flush()
         self._report_heat()
         if self.writer is not None:
             self.writer.close()
@@ -234,7 +267,7 @@ def columns_of(
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {
-        "time": np.asarray(state.tick) * period,
+        "time": state.count * period,
         "q": state.q,
         "v": state.v,
         "command_position": command.position,

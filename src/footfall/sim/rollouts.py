@@ -102,7 +102,7 @@ class TickBatch:
     @property
     def time(self) -> Float[ndarray, "rows"]:
         """The end of every row's tick [s]."""
-        return np.asarray(self.states.tick) * self.period
+        return self.states.count * self.period
 
     @property
     def command(self) -> Command:
@@ -353,7 +353,7 @@ def _form(given: PyTree) -> PyTree:
 
 # -- backends ----------------------------------------------------------------------------------------------------------
 class Backend(ABC):
-    """What repeats the ticks of a model.
+    """A way to repeat the ticks of a model.
 
     ``free`` parameters of the model are inputs of its machine code, which therefore serves every model that differs in
     these alone (``like``).
@@ -424,7 +424,7 @@ class NativeBackend(Backend):
 
     def _log(self, command: Command, before: RunState, states: RunState) -> None:
         """Let the controller log what happened in ticks that it did not see."""
-        times = (np.asarray(states.tick) - 1.0) * self.model.period  # when the controller was called
+        times = (states.count - 1.0) * self.model.period  # when the controller was called
         self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
 
@@ -451,7 +451,7 @@ class PythonBackend(Backend):
         model.acting.prepare(model.world.robot, compiling.compile, model.world.gravity)  # which it does not import
 
     def tick(self, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
-        command, memory = self._command(state, inputs)
+        command, memory = self.command(state, inputs.command)
         after: RunState = self.function(replace(state, memory=()), command, inputs.push, *self.values)
         return replace(after, memory=memory), command
 
@@ -468,7 +468,7 @@ class PythonBackend(Backend):
                 kept.append((state, command))
         return state, rows_of(self.model, before, kept), trouble
 
-    def _command(self, state: RunState, inputs: Inputs) -> tuple[JointCommand, PyTree]:
+    def command(self, state: RunState, commanded: Command) -> tuple[JointCommand, PyTree]:
         """Call the controller once; everything that it may do wrong becomes one sentence."""
         model, time = self.model, float(state.tick) * self.model.period
         where = f"controller {model.acting.name} at {time:.4f} s (tick {int(state.tick)})"
@@ -476,7 +476,7 @@ class PythonBackend(Backend):
         try:
             q, v, forces = state.q.copy(), state.v.copy(), state.forces[: robot.nf].copy()  # may be written into
             sensed = Sensed(q=q, v=v, forces=forces, gravity=model.world.gravity)
-            result = model.acting(time, robot, sensed, inputs.command, state.memory)
+            result = model.acting(time, robot, sensed, commanded, state.memory)
         except Exception as error:
             raise FootfallError(f"{where} raised {type(error).__name__}: {error}") from error
         command, memory = check_controller_result(result, where)

@@ -7,14 +7,15 @@
     duration = 20.0
     out = "uphill.mcap"
 
-Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+Every key is an option of ``footfall simulate``; what is not given keeps its default. Paths are relative to the file.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import warnings
+import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from footfall._io.toml_file import parse_toml, read_toml_text
+from footfall.adapters import unadapted
 from footfall.contact.heightfield import FILES as GROUND_FILES
-from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
@@ -38,21 +39,23 @@ from footfall.control.locomotion.reflexes import Reflexes
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import with_stand
 from footfall.control.stand_gains import stand_gains
-from footfall.errors import InputError, callers_level, unknown
+from footfall.errors import FootfallError, InputError, unknown
 from footfall.gait import tuned
 from footfall.gait.named_plans import PLANS
 from footfall.gait.oscillators.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.planner import WalkPlan
 from footfall.gait.transition import Transition
+from footfall.plugins import named_object, names_code
+from footfall.recording.provenance import settings_of
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.sensing.estimation.estimated import Estimated
 from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
-from footfall.sim.object_words import in_words, parse_objects
-from footfall.sim.pushes import parse_pushes
-from footfall.sim.run_options import KEYS, RunOptions, keys_with
+from footfall.sim.object_words import in_words
+from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, model_options, simulation_arguments
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -63,18 +66,23 @@ _RATE = 1000.0  # [Hz], about which controllers are called
 _ACCELERATES = 1.0  # [m/s²], of controllers on command
 _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
-_PACE = 0.5  # [1/s]: how fast the stride follows what the speed lacks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Planned:
     """A simulation ready to run, and the options that it was made from."""
 
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
+    commanded_speed: float | None  # [m/s], as the controller follows it; the fastest of a schedule
+    nominal_speed: float | None  # [m/s] of a gait or plan that was given no speed: what its strides would make
     ramp: float  # time of the start that means leave out [s]
+
+    @property
+    def speed(self) -> float:
+        """The commanded speed, or the nominal one where none is commanded [m/s]."""
+        return self.commanded_speed if self.commanded_speed is not None else self.nominal_speed or 0.0
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
@@ -113,26 +121,53 @@ def options_of(given: Mapping[str, Given]) -> RunOptions:
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
+def rerun_words(options: RunOptions) -> list[str]:
+    """Return the words of the command line that makes a run again; nothing is written."""
+    words = ["footfall", "simulate", options.robot]
+    for key in KEYS:
+        value = getattr(options, key)
+        if key not in ("robot", "out") and value != OPTIONS[key].default:
+            flag = f"--{key.replace('_', '-')}"
+            words.append(
+                flag if value is True else f"{flag}={value!r}" if isinstance(value, float) else f"{flag}={value}"
+            )
+    return words
+
+
 def load_options(options: RunOptions) -> dict[str, Given]:
     """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
-    return {"lock_wheels": False} if rolls else {}
+    return model_options(vars(options)) | ({"lock_wheels": False} if rolls else {})
 
 
-def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | None = None) -> Planned:
-    """Return the simulation that options describe; ``constants`` change the gait's own (``{"duty": 0.6}``)."""
+def plan(
+    robot: Robot,
+    options: RunOptions,
+    constants: Mapping[str, Given] | None = None,
+    own: Controller | None = None,
+) -> Planned:
+    """Return the simulation that options describe.
+
+    Args:
+        robot: that is simulated.
+        options: of the run.
+        constants: change the gait's own (``{"duty": 0.6}``).
+        own: the controller, where the options name one as ``module:name``: code is not loaded from options.
+    """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
-    controller, gait = _controller(robot, options, constants or {})
+    controller, gait = _controller(robot, options, constants or {}, own)
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (
         options.controller in control_named.COMMAND_FOLLOWERS or is_policy(options.controller)
     ):
         speed = 0.0 if options.sideways or options.turn else _WALKING_SPEED
+    if options.speed is None and own is not None:
+        speed = as_controller(own).nominal_command(robot).forward
     first = Command(forward=speed, sideways=options.sideways, turn=options.turn)
     command: Command | Schedule = first
     if options.schedule is not None:
@@ -145,22 +180,40 @@ def plan(robot: Robot, options: RunOptions, constants: Mapping[str, Given] | Non
     simulation = Simulation(
         robot,
         acting if motors is None else motors.of(acting),
-        contact=contact_named(options.contact),
         ground=ground,
-        dt=options.dt,
         command=command,
-        seed=options.seed,
         start=start,
-        integrator=options.integrator,
         sensors=sensors,
-        pushes=parse_pushes(options.push),
-        objects=parse_objects(options.objects),
         **joints,
+        **simulation_arguments(options),
     )
+    simulation.provenance = {"options": dataclasses.asdict(options), "rerun": rerun_words(options)}
+    simulation.provenance |= {"gait": settings_of(gait), "constants": settings_of(constants or {})}
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.COMMAND_CONTROLLERS, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
-    return Planned(options, simulation, gait, followed.forward, ramp)
+    nominal = _nominal_speed(options, controller, gait)
+    commanded = followed.forward if nominal is None else None
+    return Planned(
+        options=options,
+        simulation=simulation,
+        gait=gait,
+        commanded_speed=commanded,
+        nominal_speed=nominal,
+        ramp=ramp,
+    )
+
+
+def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:
+    """Return the speed of an open-loop gait or plan [m/s]; none where a speed is commanded."""
+    if options.speed is not None or options.schedule is not None:
+        return None
+    if isinstance(controller, PlanFollower):
+        walk = controller.plan
+        if not isinstance(walk, WalkPlan):
+            return 0.0
+        return math.copysign(math.hypot(walk.step, walk.side), walk.step) / walk.gait.period
+    return gait.speed if gait is not None and options.controller in control_named.GAIT_CONTROLLERS else None
 
 
 def _schedule(options: RunOptions) -> Schedule:
@@ -176,11 +229,49 @@ def is_policy(controller: str) -> bool:
     return Path(controller).suffix in SUFFIXES
 
 
+def own_controller(name: str, robot: Robot, folder: Path | None = None) -> Controller:
+    """Import and return the controller that ``module:name`` names: an object, or a function or class that makes one.
+
+    Args:
+        name: of the controller; its module may lie in ``folder``.
+        robot: with which a function or class is called that makes a controller of a robot.
+        folder: the working directory unless given.
+
+    Raises:
+        InputError: There is no such module or name, or it is no controller.
+    """
+    found = named_object(name, Path.cwd() if folder is None else folder)
+    if isinstance(found, type) or not (hasattr(found, "rate") and hasattr(found, "start")):
+        takes = len(inspect.signature(found).parameters)
+        try:
+            found = found(robot) if takes else found()
+        except FootfallError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name}({'robot' if takes else ''}) raised {type(error).__name__}: {error}") from error
+    as_controller(found, f"{name}: ")
+    return found
+
+
 # -- controllers -------------------------------------------------------------------------------------------------------
 Made = tuple[Controller, Gait | None]
 
 
-def _controller(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+def _controller(
+    robot: Robot, options: RunOptions, constants: Mapping[str, Given], own: Controller | None = None
+) -> Made:
+    if own is not None:
+        refuse(
+            options, "is code of your own", [*given(options, "constants", "kp", "kd", "plan", "reflexes"), *constants]
+        )
+        refuse_rhythm(options)
+        gait = getattr(unadapted(own), "gait", None)
+        return own, gait if isinstance(gait, Gait) else None
+    if names_code(options.controller):
+        raise InputError(
+            f"the controller {options.controller!r} is code, which no file may run: name it on the command line,"
+            f" --controller {options.controller}"
+        )
     policy = is_policy(options.controller)
     if options.controller != control_named.PLAN:
         refuse(options, "follows no plan", given(options, "plan"))
@@ -264,34 +355,57 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]
                 f"controller '{options.controller}' follows its gait straight ahead and takes no {key}: {others} do"
             )
     control_named.check_on_a_gait(options.controller, options.gait or "trot", robot)
-    gait = _gait(robot, options, constants)
-    kp, kd = _gains(robot, options)
-    rhythm: dict[str, Given] = {"oscillator": options.oscillator or NETWORKS[0], "touchdown": options.touchdown}
-    rate, wrapped = fitting_rate(options.dt), control_named.GAIT_CONTROLLERS[options.controller]
+    wrapped = control_named.GAIT_CONTROLLERS[options.controller]
     if options.reflexes is not None:
         refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
-        return wrapped(_with_reflexes(robot, options, gait, (kp, kd), rate)), gait
-    rhythm["inverse"] = options.inverse or INVERSES[0]
+        reflexive = _with_reflexes(robot, options, _tuned(robot, options, constants))
+        return wrapped(reflexive), reflexive.gait
+    first = _tuned(robot, options, constants, touchdown=options.touchdown)
     if options.then is None:
-        return wrapped(JointPD(gait=gait, kp=kp, kd=kd, rate=rate, pace=_PACE if gait.stride else 0.0, **rhythm)), gait
-    change, (kp_then, kd_then) = _change(robot, options, gait)
-    paced = _PACE if gait.stride and change.second.stride else 0.0
-    inner = ChangingPD(transition=change, kp=(kp, kp_then), kd=(kd, kd_then), rate=rate, pace=paced, **rhythm)
+        return wrapped(first), first.gait
+    name, begin = _gait_then(options.then)
+    later = _tuned(robot, dataclasses.replace(options, gait=name, constants=None), {})
+    change = Transition(first.gait, later.gait.replace(knees=first.gait.knees), begin)
+    inner = ChangingPD(
+        transition=change,
+        kp=(first.kp, later.kp),
+        kd=(first.kd, later.kd),
+        speed_feedback=min(first.speed_feedback, later.speed_feedback),
+        **{key: getattr(first, key) for key in ("rate", "oscillator", "touchdown", "inverse")},
+    )
     return wrapped(inner), change.second.replace(ramp=change.begin + change.duration)
 
 
-def _with_reflexes(robot: Robot, options: RunOptions, gait: Gait, gains: tuple[float, float], rate: float) -> ReflexPD:
+def _tuned(robot: Robot, options: RunOptions, constants: Mapping[str, Given], **more: Given) -> JointPD:
+    """Return joint PD with known-good constants where there are some, else ones that scale with the robot."""
+    name = options.gait or "trot"
+    known = tuned.choices(robot, name)
+    if options.constants is not None and options.constants not in known:
+        raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
+    usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else "A"
+    gains = {key: getattr(options, key) for key in given(options, "kp", "kd")}
+    rhythm = {"oscillator": options.oscillator or NETWORKS[0], "inverse": options.inverse or INVERSES[0]}
+    return JointPD.tuned(
+        robot,
+        name,
+        options.constants or usual,
+        speed=options.speed,
+        changes=constants,
+        rate=fitting_rate(options.dt),
+        **rhythm,
+        **gains,
+        **more,
+    )
+
+
+def _with_reflexes(robot: Robot, options: RunOptions, walking: JointPD) -> ReflexPD:
     """Return joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
     reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Given]()
     if reflexes.speed_gait:
         trot = tuned.for_robot(robot, "trot")
-        faster = {"faster": trot.gait.replace(knees=gait.knees), "faster_gains": (trot.kp, trot.kd)}
-    paced = _PACE if gait.stride else 0.0
-    oscillator = options.oscillator or NETWORKS[0]
-    more = {"inverse": options.inverse or INVERSES[0], **faster}
-    return ReflexPD(
-        gait=gait, kp=gains[0], kd=gains[1], rate=rate, oscillator=oscillator, pace=paced, reflexes=reflexes, **more
-    )
+        faster = {"faster": trot.gait.replace(knees=walking.gait.knees), "faster_gains": (trot.kp, trot.kd)}
+    keys = ("gait", "kp", "kd", "rate", "oscillator", "inverse", "speed_feedback")
+    return ReflexPD(reflexes=reflexes, **{key: getattr(walking, key) for key in keys}, **faster)
 
 
 def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
@@ -299,17 +413,13 @@ def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
     return usual if chosen is None else chosen == "all" if chosen in ("all", "none") else chosen.split(",")
 
 
-def _change(robot: Robot, options: RunOptions, first: Gait) -> tuple[Transition, tuple[float, float]]:
-    """Return the change of gait that ``then`` asks for, and the gains after it; knees go on bending the way they do."""
-    assert options.then is not None
-    name, _, when = options.then.partition(":")
+def _gait_then(then: str) -> tuple[str, float]:
+    """Return the gait that is changed to, and when [s]."""
+    name, _, when = then.partition(":")
     try:
-        begin = float(when) if when else 4.0
+        return name, float(when) if when else 4.0
     except ValueError:
-        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {options.then!r}") from None
-    later = dataclasses.replace(options, gait=name, constants=None)
-    second = _gait(robot, later, {}).replace(knees=first.knees)
-    return Transition(first, second, begin), _gains(robot, later)
+        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {then!r}") from None
 
 
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
@@ -323,39 +433,12 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
 }
 
 
-def _gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Gait:
-    """Return known-good constants where there are some, else ones that scale with the robot; speed sets the stride."""
-    name = options.gait or "trot"
-    known = tuned.choices(robot, name)
-    if options.constants is not None and options.constants not in known:
-        raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
-    usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else known[0] if known else ""
-    setup = tuned.for_robot(robot, name, options.constants or usual)
-    gait = setup.gait.replace(**constants)
-    if options.speed is not None:
-        gait = tuned.at_speed(gait, options.speed)
-        if setup.shortened is not None:
-            gait, shortened = tuned.within_motors(robot, gait)
-            setup = dataclasses.replace(setup, shortened=shortened)
-    if setup.shortened is not None:
-        warnings.warn(f"the {name} of robot '{robot.name}' takes {setup.shortened}", stacklevel=callers_level())
-    return gait
-
-
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
     """Return gains: as given, as tuned for this gait or another, as they scale, or in proportion to the weight."""
     kp, kd = stand_gains(robot)
-    gait = options.gait or "trot"
-    for name in (gait, "trot", "walk"):
-        known = tuned.choices(robot, name)
-        if known:
-            setup = tuned.for_robot(robot, name, known[0])
-            kp, kd = setup.kp, setup.kd
-            break
-    else:
-        with contextlib.suppress(InputError):
-            setup = tuned.scaled(robot, gait)
-            kp, kd = setup.kp, setup.kd
+    with contextlib.suppress(InputError):
+        setup = tuned.for_robot(robot, options.gait or "trot")
+        kp, kd = setup.kp, setup.kd
     return kp if options.kp is None else options.kp, kd if options.kd is None else options.kd
 
 

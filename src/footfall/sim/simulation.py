@@ -10,14 +10,16 @@ says when and why.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import hints
 from footfall.adapters import unadapted
 from footfall.checks import is_number, positive_number
 from footfall.contact.bodies import body_spheres
@@ -27,11 +29,12 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.model import ContactModel, as_contact_model, named
 from footfall.contact.points import spheres_of
 from footfall.contact.terrain import named as ground_named
-from footfall.control.interface import Command, Controller, as_controller
+from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.control.posture import with_stand
 from footfall.draw.notebook import Summarised
-from footfall.errors import FootfallError, InputError
+from footfall.errors import FootfallError, InputError, unknown
 from footfall.kinematics.closed_loops import check_closed
+from footfall.recording.provenance import command_words, settings_of
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
@@ -46,9 +49,10 @@ from footfall.sim.arguments import (
     check_sequence,
     substeps,
     vector,
+    warn_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
-from footfall.sim.commanding import Commands, command_at, warn_unfollowed
+from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
 from footfall.sim.joints import JointModel
 from footfall.sim.objects import ObjectState, check_objects, object_state, objects_and_solids
 from footfall.sim.pushes import Push, check_pushes, mean_wrench, places_of, pushed_points
@@ -58,16 +62,18 @@ from footfall.sim.running import Progress, ProgressBar, Running
 from footfall.sim.self_collision import colliding_pairs, watcher
 from footfall.sim.start import check_clear, deepest, standing_controller, standing_start, start_state, wrap_with_sensors
 from footfall.sim.step import check_integrator
+from footfall.sim.stepping import StepLoop
 from footfall.sim.stopping import Collision, Divergence, Fall, Falls, Stop, StopDetector
 from footfall.sim.tick import Inputs, SimulationModel, at_rest, no_impulse
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
-from nptrace._types import Given, PyTree
+from nptrace._types import Given, Json, PyTree
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
 
 
+@hints.names_arguments("argument of Simulation", hints.SIMULATION)
 @dataclass(repr=False)
 class Simulation(FrozenAfterInit, Summarised):
     """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
@@ -79,7 +85,8 @@ class Simulation(FrozenAfterInit, Summarised):
     (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
     second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
     given (``sensing.sensors``). emergency_stop: a switch behind it (``sensing.emergency_stop``).
-    command: a ``Command``, a function of time that returns one, or a ``Schedule``. pushes: on the base or any link.
+    command: a ``Command``, a function of time that returns one, or a ``Schedule``; unless given, the speed of the gait
+    where the controller follows one, else none. pushes: on the base or any link.
     self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
     objects: free bodies beside the robot, ``FreeBox`` and ``FreeBall``; its feet, trunk and ``collisions`` touch them.
     """
@@ -94,7 +101,7 @@ class Simulation(FrozenAfterInit, Summarised):
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     start: Given = None
-    command: Commands = field(default_factory=Command)
+    command: Commands = None  # type: ignore[assignment]  # that of its gait
     pushes: Sequence[Push] = ()
     touching: Sequence[Foot] = ()
     collisions: bool | str | Sequence[str] = False
@@ -116,6 +123,8 @@ class Simulation(FrozenAfterInit, Summarised):
         gravity = vector(self.gravity)
         self.controller = self.controller or standing_controller(self.robot, self.dt, gravity)
         rate = as_controller(self.controller).rate
+        if self.command is None:
+            self.command = as_controller(self.controller).nominal_command(self.robot)
         if self.contact is None and self.integrator != "linearly_implicit":
             law: Given = Compliant.as_printed()  # explicit steps stand no more damping
         else:
@@ -129,6 +138,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
+        warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -153,8 +163,15 @@ class Simulation(FrozenAfterInit, Summarised):
         self.model = SimulationModel(world, acting, self.integrator, self.dt, substeps(rate, self.dt))
         self._backend: Backend | None = None
         self._energies: Energies | None = None
+        self._loop = StepLoop(self)
+        self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
         self.stopped: Stop | None = None
         self.reset()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Simulation", name, dir(type(self)), hints.SIMULATION)
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         world, stopped = self.model.world, self.stopped
@@ -168,7 +185,13 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def __getstate__(self) -> dict[str, PyTree]:
         """Return the state for copies and other processes, where machine code is made again on first use."""
-        return {**self.__dict__, "_backend": None, "_energies": None}
+        left_out = ("_advancing", "_loop")
+        state = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return {**state, "_backend": None, "_energies": None}
+
+    def __setstate__(self, state: dict[str, PyTree]) -> None:
+        self.__dict__.update(state)
+        self._loop = StepLoop(self)
 
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
@@ -200,7 +223,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def command_now(self) -> Command:
-        """What is commanded at the present time."""
+        """The command at the present time."""
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
@@ -211,11 +234,72 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def q(self) -> Float[ndarray, "nq"]:
+        """Base position [m], base quaternion (w, x, y, z) and joint positions; may be assigned, as by ``set_state``."""
         return self.state.q
+
+    @q.setter
+    def q(self, q: Given) -> None:
+        self.set_state(q=q)
 
     @property
     def v(self) -> Float[ndarray, "nv"]:
+        """Angular and linear velocity of the base in its axes and joint rates; may be assigned, as by ``set_state``."""
         return self.state.v
+
+    @v.setter
+    def v(self, v: Given) -> None:
+        self.set_state(v=v)
+
+    def set_state(self, q: Given = None, v: Given = None, *, restart_controller: bool = False) -> None:
+        """Put the robot somewhere else, or give it another velocity; time goes on.
+
+        A run that has stopped may go on from there. What the contact model remembers begins anew.
+
+        Args:
+            q: base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
+                alone. As it is unless given.
+            v: angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
+                a pose or joint positions.
+            restart_controller: whether the controller, and sensors in front of it, forget what went before. One that
+                holds a position in the world, as ``whole_body`` does, otherwise wants to go back.
+
+        Raises:
+            InputError: The state is not one of this robot, or inside the ground.
+        """
+        state, robot = self.state, self.robot
+        whole = q is None or (not isinstance(q, str) and np.shape(q) == (robot.nq,))
+        at, moving = (state.q if q is None else q, state.v) if whole else start_state(robot, q)
+        at, moving = start_state(robot, (at, moving if v is None else v))
+        world = self.model.world
+        check_clear(world, at)
+        check_objects(world, at)
+        check_closed(robot, at)
+        world.contact.check(robot, world.spheres, world.ground, at, moving)
+        self._falls = Falls.of(world, at) if robot.floating else None
+        new = at_rest(world, at, moving, self.model.acting.start(robot) if restart_controller else state.memory)
+        self.state = dataclasses.replace(
+            new, tick=state.tick, work=state.work, impulse=state.impulse, objects=state.objects
+        )
+        self.stopped = None
+
+    def set_command(self, command: Commands | None = None, **parts: float) -> None:
+        """Command another velocity or posture from now on.
+
+        Args:
+            command: a ``Command``, a function of time that returns one, or a ``Schedule``.
+            parts: instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
+                ``pitch`` [rad]; parts that are not named stay as they are.
+        """
+        if command is not None and parts:
+            raise InputError("set_command takes a command or parts of one, not both")
+        new = command if command is not None else dataclasses.replace(self.command_now, **_named_parts(parts))
+        command_at(new, self.time)
+        self.command = new
+
+    @property
+    def sensed(self) -> Sensed:
+        """What a controller would be shown in the next tick: the true state, or what the sensors say of it."""
+        return self._loop.sensed()
 
     def object(self, name: str) -> ObjectState:
         """Return where a free body is and how it moves: ``sim.object("box").position``."""
@@ -223,7 +307,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def backend(self) -> Backend:
-        """What rolls out its ticks: compiled on first use."""
+        """The backend that rolls out its ticks: compiled on first use."""
         if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)
@@ -267,7 +351,7 @@ class Simulation(FrozenAfterInit, Summarised):
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
-        are then not kept in memory: each column is read from the file when it is asked for.
+        are then not kept in memory: each column is read from the file on first use.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """
@@ -298,6 +382,46 @@ class Simulation(FrozenAfterInit, Summarised):
         self._refresh()  # what is wrong with the controller shows before a file is made
         return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
+    def step(
+        self,
+        command: JointCommand | Float[ndarray, "nj"] | int | None = None,
+        n: int = 1,
+        recorder: Recorder | None = None,
+    ) -> bool:
+        """Go on by n ticks of the controller, 1 unless given: ``sim.step()``, ``sim.step(10)``, ``sim.step(torques)``.
+
+        A tick lasts ``1 / controller.rate``: with the default 1 kHz and ``dt`` of 1 ms it is one step of the physics.
+        Nothing is recorded unless a ``recorder`` is given; ``run`` is the quicker way to go far. A joint command takes
+        the place of the controller, whose memory then stays as it is; sensors and emergency stop act as before it.
+
+        Args:
+            command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
+                simulation's own controller acts unless given. A whole number stands for n.
+            n: how many ticks.
+            recorder: keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+                ``rec = recorder.finish()`` after it.
+
+        Returns:
+            Whether the run goes on; if not, ``stopped`` says why.
+
+        Raises:
+            FootfallError: It had stopped before; ``reset`` and ``set_state`` let it go on.
+        """
+        if self.stopped is not None:
+            raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it, or set_state()")
+        if isinstance(command, int | np.integer) and not isinstance(command, bool) and n == 1:
+            command, n = None, int(command)
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise InputError(f"a simulation steps by a whole number of ticks, got {n!r}")
+        if command is not None:
+            given = command if isinstance(command, JointCommand) else _torques(command, self.robot)
+            self._loop.relayed(given, n, recorder)
+        elif recorder is not None:
+            self.advance(n, recorder)
+        else:
+            self._loop.own(n)
+        return self.stopped is None
+
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
         """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
 
@@ -313,15 +437,19 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def _refresh(self) -> None:
         """Compile, unless there is machine code and all that a user's part reads is still what it was."""
-        check_pushes(self.pushes, self.robot)
         command_at(self.command, self.time)
+        self._place_pushes()
+        if self._backend is not None and self._backend.outdated:
+            self._backend = None
+        _ = self.backend
+
+    def _place_pushes(self) -> None:
+        """Make a model for pushes on links that were not pushed before."""
+        check_pushes(self.pushes, self.robot)
         if not set(places_of(self.pushes)) <= set(self._places):  # a link that was not pushed before
             self._places = places_of(self.pushes)
             world = dataclasses.replace(self.model.world, pushed=pushed_points(self.robot, self._places))
             self.model, self._backend = dataclasses.replace(self.model, world=world), None
-        if self._backend is not None and self._backend.outdated:
-            self._backend = None
-        _ = self.backend
 
     def recorder(
         self,
@@ -331,7 +459,15 @@ class Simulation(FrozenAfterInit, Summarised):
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:
         """Return what keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
-        meta = {"controller": self.model.acting.name, "seed": self.seed}
+        meta = {
+            "controller": self.model.acting.name,
+            "controller_settings": settings_of(self.controller),
+            "sensors": settings_of(self.sensors),
+            "emergency_stop": settings_of(self.emergency_stop),
+            "command": command_words(self.command),
+            "seed": self.seed,
+            **self.provenance,
+        }
         recorder = Recorder(
             self.model, self.state, self.energies, meta, path, watch=self.watch, every=every, on_rows=on_rows
         )
@@ -365,6 +501,29 @@ class Simulation(FrozenAfterInit, Summarised):
                 f"the record rate must lie between 0 and the controller's {highest:.6g} Hz, got {self.record_rate}"
             )
         return max(1, round(highest / self.record_rate))
+
+
+def _named_parts(parts: Mapping[str, Given]) -> dict[str, float]:
+    for name in parts:
+        if name not in KEYS:
+            raise unknown("part of a command", name, KEYS, "a command has")
+    return dict(parts)
+
+
+def _torques(given: Given, robot: Robot) -> JointCommand:
+    """Return a joint command of torques that a user gave as an array."""
+    if isinstance(given, Command):
+        raise InputError("step takes a JointCommand or torques; set_command(forward=...) gives a velocity command")
+    try:
+        torque = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        torque = np.zeros(0)
+    if torque.shape != (robot.nj,):
+        raise InputError(
+            f"step takes a JointCommand, {robot.nj} torques [N m] or a number of ticks, got"
+            f" {' '.join(repr(given).split())[:60]}"
+        )
+    return JointCommand(torque=torque)
 
 
 __all__ = ["Push", "Simulation", "Stop"]

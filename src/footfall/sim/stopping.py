@@ -122,7 +122,7 @@ class Falls:
 
     @property
     def words(self) -> str:
-        """Of a robot that has not got up."""
+        """Describe a robot that has not got up."""
         return (
             f"the robot lies on the ground: its base is {max(self.height, 0.0):.3f} m over it, {self.stands:.3f} m when"
             " it stands"
@@ -148,7 +148,7 @@ def _standing_height(robot: Robot) -> float | None:
 
 # -- detectors ---------------------------------------------------------------------------------------------------------
 class StopDetector(Protocol):
-    """What looks for one kind of end."""
+    """A detector of one kind of end."""
 
     def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
         """Return (how many rows remain, why) if the run ends within the first ``kept`` rows, or right after them."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +14,7 @@ import numpy as np
 from footfall.analysis.run_summary import UNITS as RUN_UNITS
 from footfall.analysis.run_summary import summary
 from footfall.errors import FootfallError, InputError, unknown
+from footfall.plugins import named_object
 from footfall.recording.recording import Recording
 from footfall.sim.runfile import Planned
 from footfall.sim.shared_programs import run_batched
@@ -104,22 +103,10 @@ def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Given], str | N
     return _columns(found, SIMULATE), stop.message if failed and stop is not None else None
 
 
-# -- functions of one's own --------------------------------------------------------------------------------------------
+# -- user-defined functions --------------------------------------------------------------------------------------------
 def named_function(name: str, folder: Path) -> Callable[..., Given]:
     """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
-    module_name, _, key = name.partition(":")
-    if name not in OURS and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    try:
-        module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"cannot import the module of {name!r}: {error}") from error
-    except Exception as error:
-        raise InputError(f"the module of {name!r} fails to load: {type(error).__name__}: {error}") from error
-    found = getattr(module, key, None)
-    if not callable(found):
-        known = [k for k, value in vars(module).items() if callable(value) and not k.startswith("_")]
-        raise unknown(f"function of module '{module_name}'", key, known, "it has")
+    found: Callable[..., Given] = named_object(name, folder, beside=name not in OURS)
     return found
 
 
@@ -128,7 +115,7 @@ def _called(function: Callable[..., Given], parameters: Mapping[str, Given]) -> 
 
 
 def _columns(found: Given, function: str) -> dict[str, Given]:
-    """What a function returned as plain columns."""
+    """Return the result of a function as plain columns."""
     if not isinstance(found, Mapping):
         found = {function.partition(":")[2]: found}
     return {str(key): _plain(value, str(key)) for key, value in found.items()}

@@ -1,4 +1,4 @@
-"""A simulation that runs in a thread, beside the clock, and does what it is told between two steps.
+"""A simulation that runs in a thread, beside the clock, and carries out requests between two steps.
 
 Whoever gives commands must be heard: while ``present`` says that nobody is there, the velocity command is zero. A short
 silence is forgiven, as of a browser that is busy; after a longer one the command is forgotten.
@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from footfall.robot.model.description import Pose, Robot
 from footfall.sim.pushes import Push
 from footfall.sim.recorder import Recorder
 from footfall.sim.run_options import RunOptions, page_choices, page_options
-from footfall.sim.runfile import plan
+from footfall.sim.runfile import is_policy, plan
 from footfall.sim.simulation import Simulation
 from footfall.view.history import PlotHistory
 from footfall.view.safe_text import file_stem
@@ -51,6 +51,7 @@ _SAID = 10.0  # [s] that a refusal is shown
 _MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
 _ASLEEP = 0.1  # [s] between looks while nobody watches
 STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
+_BROUGHT = ("controller", "ground", "contact")  # choices that may be objects of a user's own
 _PLANNED = 120.0  # [s] that a walk of a plan goes on
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
 
@@ -83,6 +84,8 @@ def with_stand(robot: Robot) -> Robot:
 class SimulationThread:
     """Runs one simulation after another in a thread of its own.
 
+    given: what a user brings beside what the menus know, by the name that a menu shows: controllers, grounds, contact
+    models, or a whole simulation, which is run as it is while all the menus say so.
     present: whether whoever gave the command is still there. watched: whether anybody is there at all; while nobody is,
     time stands still. Called in the thread: ``on_frame`` after every frame, ``on_change`` after another simulation was
     made and ``on_refused`` if it could not be, ``on_recorded`` with the file of a recording that a change has ended.
@@ -90,6 +93,8 @@ class SimulationThread:
 
     choice: RunOptions = field(default_factory=page_options)
     own: Robot | None = None  # a robot that is not in the library, under its own name
+    given: Mapping[str, Given] = field(default_factory=dict)
+    simulation: Simulation | None = None
     present: Callable[[], bool] = lambda: True
     watched: Callable[[], bool] = lambda: True
     on_frame: Callable[[], None] = lambda: None
@@ -99,6 +104,9 @@ class SimulationThread:
 
     def __post_init__(self) -> None:
         self.own = with_stand(self.own) if self.own is not None else None
+        self._first = self.choice
+        self._commanded = False  # by a person: until then a simulation of a user's own follows its own command
+        self._own_command = Command() if self.simulation is None else self.simulation.command
         self.command = Command()
         self.paused, self.pace = False, 1.0
         self.message, self._said = "", 0.0  # what last went wrong, in one sentence, and when
@@ -141,22 +149,30 @@ class SimulationThread:
 
     def set_command(self, **values: Given) -> None:
         """Change parts of the velocity command: ``set_command(forward=0.4)``."""
+        self._commanded = True
         known = {key: clipped(key, value, self.sim) for key, value in values.items() if key in vars(COMMAND_LIMITS)}
         self.command = replace(self.command, **known)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Return the entries of a menu: what a user brought first."""
+        known, first = page_choices()[key], getattr(self._first, key)
+        if key == "robot" and self.own is not None:
+            first = self.own.name
+        return known if first in known and key != "robot" else (first, *(name for name in known if name != first))
 
     def choose(self, key: str, name: Given) -> None:
         """Another robot, gait, controller, contact model or ground; a name that is none is ignored.
 
         What was asked for while another simulation was being made is made at once, not one after another.
         """
-        if name in page_choices().get(key, ()) or (key == "robot" and self.own is not None and name == self.own.name):
+        if key in page_choices() and name in self.names(key):
             asked = {key: name} | ({"controller": self._fitting(name)} if key == "robot" else {})
             with self._asking:
                 self._asked |= asked
 
     @property
     def wanted(self) -> RunOptions:
-        """What is simulated once all that was asked for is made."""
+        """Return what is simulated once all that was requested is made."""
         with self._asking:
             return replace(self.choice, **self._asked)
 
@@ -181,7 +197,7 @@ class SimulationThread:
 
     @property
     def status(self) -> str:
-        """What it is doing, in a word or a sentence."""
+        """Return what it is doing, in a word or a sentence."""
         if self.message and time.monotonic() - self._said < _SAID:
             return self.message
         if self.sim.stopped is not None:
@@ -235,6 +251,9 @@ class SimulationThread:
 
     def _heed(self) -> None:
         """Give the simulation its command, or zero if nobody is there to have given it."""
+        if self.sim is self.simulation and not self._commanded:
+            self.sim.command = self._own_command
+            return
         self.silent = self.command != Command() and not self.present()
         now = time.monotonic()
         if not self.silent:
@@ -264,17 +283,27 @@ class SimulationThread:
             choice.controller in GAIT_CONTROLLERS,
             choice.controller == PLAN,
         )
+        if self.simulation is not None and choice == self._first:
+            _ = self.simulation.backend
+            self._commanded = False
+            return self.simulation
+        brought = {key: self.given[name] for key in _BROUGHT if (name := getattr(choice, key)) in self.given}
+        own = brought.pop("controller", None)
+        still = choice.controller in STILL or is_policy(choice.controller) or own is not None
         options = replace(
             choice,
-            gait=None if choice.controller in STILL else choice.gait,
+            **{key: getattr(RunOptions, key) for key in brought},
+            gait=None if still else choice.gait,
             then=then,
             plan=choice.plan if planned else None,
             duration=_PLANNED if planned else RunOptions.duration,
             oscillator=choice.oscillator if rhythmic else None,
             touchdown=rhythmic,
         )
-        if robot.floating:
-            sim = plan(robot, options).simulation
+        if own is not None or robot.floating:
+            sim = plan(robot, options, own=own).simulation
+            if brought:
+                sim = replace(sim, start=None, **brought)
             if after is not None:
                 sim = replace(sim, controller=take_over_plan(sim.controller, after.controller, after.time))
         else:
@@ -332,6 +361,7 @@ class SimulationThread:
         if self._changed_over:  # not the change of gait again
             self.sim, self._changed_over = self._made(self.choice), False
         self.sim.pushes = ()
+        self._commanded = False
         self.sim.reset()
         self._begin()
         self.on_change()
@@ -387,7 +417,7 @@ def limit(key: str, sim: Simulation | None = None) -> float:
     """The most of one part of a command that a simulation's controller follows; the usual one where it does not say."""
     known = None if sim is None or sim.controller is None else as_controller(sim.controller).command_limits(sim.robot)
     most = (known or {}).get(key)
-    return float(getattr(COMMAND_LIMITS, key)) if most is None else min(float(most), 100.0)
+    return float(most) if most is not None and math.isfinite(most) else float(getattr(COMMAND_LIMITS, key))
 
 
 def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:

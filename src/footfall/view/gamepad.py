@@ -1,8 +1,10 @@
-"""A gamepad in the browser: a small script of the page reads it, a link of its own brings it here.
+"""A gamepad or held keys in the browser: a small script of the page reads them, a link of its own brings them here.
 
-Viser has no hook for gamepads. The script looks at them twenty times a second and sends what it sees over a websocket
-to the same guarded server, which asks for the same Host, Origin and token as of the page. A gamepad that is unplugged,
-a page that is hidden or closed, and a silence all end the command. What is not understood ends the link.
+Viser has no hook for gamepads, nor for keys that are held. The script looks at them twenty times a second and sends
+what it sees over a websocket to the same guarded server, which asks for the same Host, Origin and token as of the page.
+Arrow keys and W A S D are a stick that is out while they are held; viser, which would move the camera by them, does not
+get to see them. A gamepad that is unplugged, a page that is hidden or closed, and a silence all end the command. What
+is not understood ends the link.
 """
 
 from __future__ import annotations
@@ -27,13 +29,39 @@ SCRIPT = """
 (() => {
   "use strict";
   const every = 50;
-  let link = null;
+  const ways = {
+    KeyW: [1, 1], ArrowUp: [1, 1], KeyS: [1, -1], ArrowDown: [1, -1],
+    KeyA: [2, 1], ArrowLeft: [2, 1], KeyD: [2, -1], ArrowRight: [2, -1], KeyQ: [0, 1], KeyE: [0, -1],
+  };
+  const held = new Set();
+  let link = null, keys = false, quick = false;
+  function typed(event) {
+    const tag = event.target && event.target.tagName;
+    return tag === "INPUT" || tag === "TEXTAREA" || tag === "SELECT" || event.target.isContentEditable;
+  }
+  function key(event) {
+    if (!(event.code in ways) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.type === "keydown" && typed(event)) return;
+    if (event.type === "keydown") { held.add(event.code); keys = true; } else held.delete(event.code);
+    event.stopImmediatePropagation();
+    event.preventDefault();
+  }
+  window.addEventListener("keydown", key, true);
+  window.addEventListener("keyup", key, true);
+  window.addEventListener("keydown", (event) => { quick = event.shiftKey; }, true);
+  window.addEventListener("keyup", (event) => { quick = event.shiftKey; }, true);
+  window.addEventListener("blur", () => held.clear());
   function seen() {
-    if (document.hidden || !navigator.getGamepads) return null;
-    for (const pad of navigator.getGamepads())
+    if (document.hidden) return null;
+    if (held.size) {
+      const axes = [0, 0, 0, 0];
+      for (const code of held) axes[ways[code][0]] -= ways[code][1] * (quick ? 1 : HALF);
+      return JSON.stringify({axes: axes.map((a) => Math.max(-1, Math.min(1, a))), buttons: []});
+    }
+    for (const pad of navigator.getGamepads ? navigator.getGamepads() : [])
       if (pad && pad.connected && pad.axes.length >= 2)
         return JSON.stringify({axes: pad.axes.slice(0, 4), buttons: pad.buttons.slice(0, 17).map((b) => !!b.pressed)});
-    return null;
+    return keys ? JSON.stringify({axes: [0, 0, 0, 0], buttons: []}) : null;
   }
   setInterval(() => {
     const text = seen();
@@ -49,7 +77,7 @@ SCRIPT = """
     if (link.readyState === 1 && link.bufferedAmount === 0) link.send(text);
   }, every);
 })();
-""".replace("PROTOCOL", PROTOCOL)
+""".replace("PROTOCOL", PROTOCOL).replace("HALF", f"{DEAD_ZONE + 0.5 * (1.0 - DEAD_ZONE):.3f}")
 
 
 def beyond_dead_zone(value: float) -> float:

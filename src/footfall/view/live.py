@@ -14,6 +14,8 @@ from footfall.control.named import COMMAND_FOLLOWERS, GAIT_CONTROLLERS, PLAN
 from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
 from footfall.sim.run_options import page_choices
+from footfall.sim.runfile import is_policy
+from footfall.sim.simulation import Simulation
 from footfall.spatial.gravity import weight_of
 from footfall.view.driver import SimulationThread, limit
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
@@ -27,16 +29,16 @@ from nptrace._types import Foreign, Given
 SPEEDS, POSTURE = ("forward", "sideways", "turn"), ("height", "roll", "pitch")
 UNITS = {"forward": "m/s", "sideways": "m/s", "turn": "rad/s", "height": "m", "roll": "rad", "pitch": "rad"}
 HINTS = {
-    "forward": "I, K",
-    "sideways": "to the left: U, O",
-    "turn": "to the left: J, L",
+    "forward": "W, S or arrows while held; I, K by steps",
+    "sideways": "to the left: Q, E while held; U, O by steps",
+    "turn": "to the left: A, D or arrows while held; J, L by steps",
     "height": "Y, H",
     "roll": "right side down: X, Z",
     "pitch": "nose down: G, T",
 }
 STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005, "roll": 0.01, "pitch": 0.01}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
-KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; W A S D Q E move the eye
+KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; held keys are of SCRIPT
     ("Faster", "I", "forward", 0.1),
     ("Slower, backwards", "K", "forward", -0.1),
     ("Turn left", "J", "turn", 0.2),
@@ -143,7 +145,7 @@ class LivePage:
 
     def _sliders(self, parts: tuple[str, ...]) -> None:
         for key in parts:
-            most = limit(key, self.driver.sim)
+            most = rounded_limit(key, self.driver.sim)
             slider = self.gui.add_slider(
                 f"{key} [{UNITS[key]}]", min=-most, max=most, step=STEPS[key], initial_value=0.0, hint=HINTS[key]
             )
@@ -164,9 +166,7 @@ class LivePage:
             self.record.on_click(self._recorded)
 
     def _menu(self, key: str) -> Foreign:
-        names = page_choices()[key]
-        if key == "robot" and self.driver.own is not None:
-            names = (self.driver.own.name, *(n for n in names if n != self.driver.own.name))
+        names = self.driver.names(key)
         menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
         menu.on_update(functools.partial(self._chosen, key))
         return menu
@@ -244,7 +244,7 @@ class LivePage:
 
     def _show_choice(self) -> None:
         for key, slider in self.sliders.items():
-            most = limit(key, self.driver.sim)
+            most = rounded_limit(key, self.driver.sim)
             _set(slider, "min", -most)
             _set(slider, "max", most)
         for key, menu in self.menus.items():
@@ -326,10 +326,12 @@ class LivePage:
             lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
         elif choice.controller == PLAN:
             lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
+        elif choice.controller in self.driver.given or is_policy(choice.controller):
+            pass  # of a user's own, which may follow commands or not; a policy does
         elif choice.controller not in COMMAND_FOLLOWERS:
             lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(COMMAND_FOLLOWERS)}.*")
         if isinstance(self.commander, Gamepad):
-            lines.append("*gamepad*")
+            lines.append("*held keys or gamepad*")
         if driver.recording is not None:
             lines.append("*recording*")
         if self.stage.note:
@@ -337,8 +339,14 @@ class LivePage:
         return "\n\n".join(lines)
 
 
+def rounded_limit(key: str, simulation: Simulation | None) -> float:
+    """Return the end of a slider: whole steps, within the limit of what is followed."""
+    step = STEPS[key]
+    return round(max(1.0, np.floor(limit(key, simulation) / step + 1e-9)) * step, 6)
+
+
 def _set(handle: Foreign, name: str, value: Given) -> None:
-    """A property of something on the page, told to the browsers only when it is another."""
+    """A property of something on the page, sent to the browsers only when it changes."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 
@@ -350,10 +358,12 @@ def help_text() -> str:
     return f"""| key | does |
 |---|---|
 {keys}
-| **W A S D Q E**, arrows | move the eye |
+| **W S**, up and down | forward and backward while held, faster with shift |
+| **A D**, left and right | turn while held |
+| **Q E** | to the left and right while held |
 
-A key changes the command by a step; the command stays until it is changed again. Mouse: drag to turn, wheel to come
-nearer, right button to shift.
+The other keys change the command by a step; the command stays until it is changed again. Mouse: drag to turn, wheel to
+come nearer, right button to shift.
 
 **Gamepad**: left stick forward and sideways, right stick turns. A push, B stand still, Y pause, start reset, cross
 up and down: height.

@@ -1,24 +1,30 @@
-"""``ff.show``: a robot or a recording on the web page, from Python."""
+"""``ff.show``: a robot, a simulation or a recording on the web page, from Python."""
 
 from __future__ import annotations
 
+import copy
 import html
 import sys
 import threading
 import webbrowser
 from dataclasses import dataclass
 
+from footfall.contact.compliant import Compliant
+from footfall.contact.ground import Plane
+from footfall.control.interface import Controller
 from footfall.errors import InputError
 from footfall.loading import load
+from footfall.recording.provenance import settings_of
 from footfall.recording.recording import Recording
 from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.sim.run_options import page_options
+from footfall.sim.simulation import Simulation
 from footfall.view.driver import SimulationThread, fitting_controller
 from footfall.view.live import LivePage
 from footfall.view.playback import PlaybackPage
 from footfall.view.server import Server
-from nptrace._types import Foreign
+from nptrace._types import Foreign, Given
 
 
 @dataclass
@@ -42,33 +48,81 @@ class Shown:
         return f'<a href="{address}" target="_blank" rel="noopener">{address}</a>'
 
 
-def serve(server: Server, subject: Robot | Recording, title: str = "") -> Shown:
-    """Put a robot or a recording on a server's page."""
+def serve(
+    server: Server,
+    subject: Robot | Recording | Simulation,
+    title: str = "",
+    controller: str | None = None,
+    own: Controller | None = None,
+    **chosen: str,
+) -> Shown:
+    """Put a robot, a simulation or a recording on a server's page.
+
+    Args:
+        server: whose page it is.
+        subject: what is shown.
+        title: of a recording.
+        controller: of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
+        own: a controller of a user's own.
+        chosen: what the page's menus begin with, such as ``ground="steps:0.02"``.
+    """
     if isinstance(subject, Recording):
         playback = PlaybackPage(server, subject, title)
         playback.begin()
         return Shown(server, playback, playback.stage.note)
-    controller = fitting_controller(subject)
-    own = None if subject.name in library.names() and _is_library(subject) else subject
-    driver = SimulationThread(choice=page_options(robot=subject.name, controller=controller), own=own)
+    notes = []
+    if isinstance(subject, Simulation):
+        driver = _running(subject)
+    else:
+        usual = fitting_controller(subject)
+        if usual == "hold" and controller is None:
+            notes.append(f"robot '{subject.name}' lacks four feet LF, RF, LH, RH on a floating base: it is held still")
+        choice = page_options(robot=subject.name, controller=controller or usual, **chosen)
+        given = {} if own is None else {choice.controller: own}
+        driver = SimulationThread(choice=choice, own=_unless_known(subject), given=given)
     live = LivePage(server, driver)
     driver.start()
-    notes = [live.stage.note] if live.stage.note else []
-    if controller == "hold":
-        notes.append(f"robot '{subject.name}' lacks four feet LF, RF, LH, RH on a floating base: it is held still")
+    if live.stage.note:
+        notes.insert(0, live.stage.note)
     return Shown(server, driver, "; ".join(notes))
 
 
-def show(subject: Robot | Recording | str, port: int = 0, browse: bool = True, block: bool | None = None) -> Shown:
-    """Open the web page of a robot or a recording: ``ff.show(rec)``.
+def _running(subject: Simulation) -> SimulationThread:
+    """Return a thread that goes on with a copy of a simulation; the page's menus can put it on other grounds."""
+    simulation = copy.copy(subject)
+    world, acting = simulation.model.world, simulation.model.acting
+    given: dict[str, Given] = {acting.name: simulation.controller}
+    chosen = {"controller": acting.name}
+    for key, part, usual in (("ground", world.ground, Plane()), ("contact", world.contact, Compliant())):
+        if settings_of(part) != settings_of(usual):
+            chosen[key] = f"own {key}"
+            given[chosen[key]] = part
+    choice = page_options(robot=simulation.robot.name, **chosen)
+    return SimulationThread(choice=choice, own=_unless_known(subject.robot), given=given, simulation=simulation)
 
-    In a script it serves until Ctrl-C, in a notebook or at a prompt it returns at once (``block`` decides otherwise);
-    ``stop`` of what it returns ends it. Without a browser it prints the address alone.
+
+def show(
+    subject: Robot | Recording | Simulation | str, port: int = 0, browse: bool = True, block: bool | None = None
+) -> Shown:
+    """Open the web page of a robot, a simulation or a recording: ``ff.show(rec)``, ``ff.show(sim)``.
+
+    A simulation goes on from where it is under its own controller, a policy among them, at the speed of the clock; its
+    command holds until somebody drives. The page runs a copy: the simulation itself stays as it is. For a loop of your
+    own see ``ff.viewer``.
+
+    Args:
+        subject: what to show; a text is a robot's name or file, or a recording's file.
+        port: of the page; 0 takes a free one.
+        browse: open it in this machine's browser; otherwise the address is printed.
+        block: serve until Ctrl-C. In a script it does, in a notebook or at a prompt it returns at once, unless given.
+
+    Returns:
+        The page, which ``stop`` ends.
     """
     if isinstance(subject, str):
         subject = Recording.load(subject) if subject.endswith(".mcap") else load(subject)
-    if not isinstance(subject, (Robot, Recording)):
-        raise InputError(f"show takes a Robot, a Recording or a name, got {type(subject).__name__}")
+    if not isinstance(subject, (Robot, Recording, Simulation)):
+        raise InputError(f"show takes a Robot, a Simulation, a Recording or a name, got {type(subject).__name__}")
     server = Server(port=port)
     try:
         shown = serve(server, subject)
@@ -89,8 +143,10 @@ def show(subject: Robot | Recording | str, port: int = 0, browse: bool = True, b
     return shown
 
 
-def _is_library(robot: Robot) -> bool:
-    return library.load(robot.name).digest == robot.digest
+def _unless_known(robot: Robot) -> Robot | None:
+    """Return a robot that is not the library's of that name."""
+    known = robot.name in library.names() and library.load(robot.name).digest == robot.digest
+    return None if known else robot
 
 
 __all__ = ["Shown", "serve", "show"]

@@ -10,9 +10,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.joint.joint_pd import Hold
+from footfall.conversions import to_mujoco_v
 from footfall.errors import FootfallError
 from footfall.mujoco import model as mujoco
-from footfall.mujoco.layout import to_mujoco_v
 from footfall.mujoco.run import mujoco_model
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State

@@ -8,13 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 from footfall.control.interface import JointCommand
+from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.rollouts import compile_physics
+from footfall.sim.simulation import Simulation
 from footfall.sim.tick import SimulationModel, at_rest
 from footfall.sim.world import World
-from footfall_lab.bench import peers, subject
+from footfall_lab.bench import as_used, peers, subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.starts import starts
 from footfall_lab.bench.timing import Task, interleaved, pinned
@@ -27,7 +29,8 @@ METHOD = (
     " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
     " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
-    " one thread, 2 settled robots and 100 steps a call."
+    " one thread, 2 settled robots and 100 steps a call. python_step: a loop in Python at 1 kHz that reads sim.sensed,"
+    " computes joint torques from it (PD) and calls sim.step(torques), all of it."
 )
 STARTS = (
     " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
@@ -42,7 +45,8 @@ _ROLLOUT = "mujoco.rollout elliptic Euler"
 def measure(seconds: float, progress: Callable[[str, int, int], None], robot: str | None = None) -> BenchReport:
     """Time everything for about ``seconds``, a third of it in fresh processes.
 
-    robot: of the library, or a file; the Mini Cheetah unless given: only its starts are timed, and only it has targets.
+    robot: of the library, or a file; the Mini Cheetah unless given: only it is timed as used and started afresh, and
+    only it has targets.
     """
     progress("compiling", 0, 100)
     model = subject.robot(robot)
@@ -55,7 +59,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None], robot: st
             peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal", model),
             peers.rollout_task(_ROLLOUT, "Euler", "elliptic", robot=model),
         ]
-        rows = interleaved(tasks, (0.6 if robot is None else 1.0) * seconds, progress)
+        rows = interleaved(tasks, (0.4 if robot is None else 1.0) * seconds, progress)
     times = {row.name: row.ns for row in rows}
     ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
     ratios |= batch_ratios(times, times[_ROLLOUT])
@@ -65,8 +69,13 @@ def measure(seconds: float, progress: Callable[[str, int, int], None], robot: st
         return BenchReport(
             bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD, notes=notes, robot=model.name
         )
+    with pinned():
+        used = interleaved([as_used.native_task(), *as_used.peer_tasks()], 0.2 * seconds, progress)
+    rows += used
+    ratios |= as_used.native_ratio({row.name: row.ns for row in used})
     rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
-    return BenchReport(bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD + STARTS)
+    method = METHOD + as_used.METHOD + STARTS
+    return BenchReport(bench="step", rows=rows, ratios=ratios, operations=operations, method=method)
 
 
 def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
@@ -88,7 +97,7 @@ def _own_tasks(model: Robot) -> list[Task]:
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
         plain = subject.compiled_step(implicit, model, vectorize=False)
         tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
-    return [*tasks, *batch_tasks(model), _audited_task(model)]
+    return [*tasks, *batch_tasks(model), _audited_task(model), _python_loop_task(model)]
 
 
 def batch_tasks(model: Robot | None = None) -> list[Task]:
@@ -124,6 +133,19 @@ def _audited_task(model: Robot) -> Task:
     function = compile_physics(simulated, start, command, push)
     name = "native implicit, all joint effects, forces and work"
     return _advancing(name, function, start, command, push)
+
+
+def _python_loop_task(model: Robot) -> Task:
+    """A loop of a user's own around ``Simulation.step`` at 1 kHz: sensed, torques computed from it, a tick."""
+    stand = model.state("stand")[0][model.nq - model.nj :]
+    (kp, kd), simulation = stand_gains(model), Simulation(model)
+
+    def run(ticks: int) -> None:
+        for _ in range(ticks):
+            sensed = simulation.sensed
+            simulation.step(kp * (stand - sensed.q[model.nq - model.nj :]) - kd * sensed.v[model.nv - model.nj :])
+
+    return Task(name="python_step", run=run, per="tick", before=simulation.reset)
 
 
 def _check_stands(before: State, after: State, scheme: str) -> None:

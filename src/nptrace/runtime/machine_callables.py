@@ -43,7 +43,8 @@ class Native(Function):
         self._direct = bool(outputs and outputs[0]) and signature.output_spec == {"leaf": list(outputs[0])}
         self._shape = outputs[0] if self._direct else ()
 
-    def _prepare(self) -> tuple:
+    def _allocate(self) -> tuple:
+        """Return memory for a call: (blocks, a view of every argument's array, the flat results, the flat state)."""
         blocks = Blocks(self.code, 1)
         views = []
         for area, offset, count, shape in self._slots:
@@ -51,14 +52,13 @@ class Native(Function):
             views.append(flat.reshape(shape))
         for view, number in zip(views[len(views) - len(self.signature.hidden) :], self.signature.hidden):
             view[...] = number
-        kept = self._local.buffers = (blocks, views, blocks.out.reshape(-1), blocks.areas["state"].reshape(-1))
-        return kept
+        return blocks, views, blocks.out.reshape(-1), blocks.areas["state"].reshape(-1)
 
     def _fill(self, arguments: Sequence, keywords: dict) -> tuple:
         try:
             kept = self._local.buffers
         except AttributeError:
-            kept = self._prepare()
+            kept = self._local.buffers = self._allocate()
         if keywords or not self._all_plain or len(arguments) != self._count:
             arguments = self._leaves(arguments, keywords)
         dtype = self.dtype
@@ -106,6 +106,37 @@ class Native(Function):
             at += size
         after = self._fold(out.copy())
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
+
+    def resident(self) -> Resident:
+        """Return this function with memory of its own, in which its first argument stays between calls."""
+        self._check_advance(1, self.signature.rolls)
+        return Resident(self)
+
+
+class Resident:
+    """A native function that is called over and over: what it returns first is its next first argument.
+
+    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays.
+    """
+
+    def __init__(self, function: Native) -> None:
+        self.function = function  # its code must outlive the memory
+        self._blocks, views, self._out, _ = function._allocate()
+        first = len(function.signature.shapes[0])
+        self.first, self.rest = views[:first], views[first : len(views) - len(function.signature.hidden)]
+        self._state = self._blocks.areas["state"].reshape(-1)
+        self._size = len(self._state)
+
+    def __call__(self) -> np.ndarray:
+        """Return the results of one call, flat and fresh; the first of them is the first argument from now on."""
+        self._blocks.evaluate()
+        out = self._out.copy()
+        self._state[...] = out[: self._size]
+        return out
+
+    def go_on_from(self, flat: np.ndarray) -> None:
+        """Take the first argument from what a call has returned."""
+        self._state[...] = flat[: self._size]
 
 
 class Batch(Function):

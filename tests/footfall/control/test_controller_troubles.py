@@ -176,7 +176,7 @@ def test_numbers_that_are_not_finite_are_refused_by_every_setting(value):
             gait.replace(**{key: value})
     with pytest.raises(InputError, match="delays"):
         gait.replace(delays=(0.0, 0.5, value, 0.0))
-    for key in ("kp", "kd", "rate", "coupling", "spine_kp", "spine_kd", "pace"):
+    for key in ("kp", "kd", "rate", "coupling", "spine_kp", "spine_kd", "speed_feedback"):
         with pytest.raises(InputError):
             JointPD(gait=gait, **{key: value})
     for key in ("stiffness", "damping", "joint_kd"):

@@ -14,7 +14,7 @@ from footfall.sim.runfile import options_of, plan
 def test_controllers_of_the_library_are_compiled(controller: str) -> None:
     robot = ff.load("mini_cheetah")
     simulation = plan(robot, options_of({"robot": robot.name, "controller": controller})).simulation
-    asked = run._Asked(simulation)
+    asked = run.CompiledController(simulation)
     assert asked.compiled is not None
     q, v, memory = simulation.q, simulation.v, simulation.state.memory
     force = np.zeros((4, 3))
@@ -34,4 +34,4 @@ def test_a_controller_with_hidden_state_runs_in_python() -> None:
         seen.append(t)
         return ff.JointCommand(position=stand + 1e-3 * len(seen), kp=40.0, kd=1.0), memory
 
-    assert run._Asked(ff.Simulation(robot, counting)).compiled is None
+    assert run.CompiledController(ff.Simulation(robot, counting)).compiled is None

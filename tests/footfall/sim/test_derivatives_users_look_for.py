@@ -96,7 +96,7 @@ def test_frames_of_any_link_agree_with_their_motion():
         np.testing.assert_allclose((ahead.p - behind.p) / (2 * dt), V[3:], atol=1e-6)
         spin = (ahead.R - behind.R) / (2 * dt) @ ff.kinematics.frame_pose(ROBOT, q, name, point).R.T
         np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], V[:3], atol=1e-6)
-        local = ff.kinematics.frame_velocity(ROBOT, q, v, name, point, axes="local")
+        local = ff.kinematics.frame_velocity(ROBOT, q, v, name, point, reference="local")
         R = ff.kinematics.frame_pose(ROBOT, q, name).R
         np.testing.assert_allclose(np.concatenate([R @ local[:3], R @ local[3:]]), V, atol=1e-12)
 

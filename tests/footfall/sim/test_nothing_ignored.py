@@ -28,12 +28,14 @@ TROT = ff.gait.for_robot(ROBOT, "trot")
             "JointPD does not follow turn = 0.2",
         ),
         (
-            ff.control.GravityCompensation(ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, pace=0.5)),
+            ff.control.GravityCompensation(
+                ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, speed_feedback=0.5)
+            ),
             ff.Command(sideways=0.1),
             "it takes forward",
         ),
         (
-            ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, pace=0.5),
+            ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, speed_feedback=0.5),
             ff.Command(forward=50.0),
             "clips forward = 50 to",
         ),
@@ -74,7 +76,7 @@ def test_a_command_that_is_followed_is_not_talked_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ff.Simulation(ROBOT, ff.control.Hold()).run(0.002)
-        walker = ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, pace=0.5)
+        walker = ff.control.JointPD(gait=TROT.gait, kp=TROT.kp, kd=TROT.kd, speed_feedback=0.5)
         ff.Simulation(ROBOT, walker, command=ff.Command(forward=0.1)).run(0.002)
 
 

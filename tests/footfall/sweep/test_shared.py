@@ -77,10 +77,10 @@ def test_what_is_no_number_of_the_program_is_compiled_apart_and_the_rest_still_s
 
 def test_a_number_that_decides_what_is_computed_is_compiled_apart() -> None:
     """A walk that does not pace itself remembers no stride: its pace cannot be unknown."""
-    numbers = {"controller.pace": [0.0, 0.5], "kp": [40.0, 50.0]}
-    run = planned({**RUN, "kp": 50.0, "controller.pace": 0.5}, HERE).simulation
-    assert not shared.share(run, {**RUN, "kp": 50.0, "controller.pace": 0.5}, HERE, numbers)
-    assert compared({**RUN, "kp": 50.0, "controller.pace": 0.0}, numbers, 0.02).free == ("controller.kp",)
+    numbers = {"controller.speed_feedback": [0.0, 0.5], "kp": [40.0, 50.0]}
+    run = planned({**RUN, "kp": 50.0, "controller.speed_feedback": 0.5}, HERE).simulation
+    assert not shared.share(run, {**RUN, "kp": 50.0, "controller.speed_feedback": 0.5}, HERE, numbers)
+    assert compared({**RUN, "kp": 50.0, "controller.speed_feedback": 0.0}, numbers, 0.02).free == ("controller.kp",)
 
 
 def test_machine_code_that_is_not_the_readable_code_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:

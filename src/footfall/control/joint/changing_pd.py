@@ -32,8 +32,8 @@ from nptrace._types import PyTree, Scalar
 class ChangingPD(Controller):
     """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
 
-    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``pace`` and
-    ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same
+    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
+    and ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same
     part of its own.
     """
 
@@ -46,7 +46,7 @@ class ChangingPD(Controller):
     spine_kd: float = SPINE_GAINS[1]
     oscillator: str | Network = "kuramoto"
     touchdown: bool = False
-    pace: float = 0.0  # [1/s]
+    speed_feedback: float = 0.0  # [1/s]
     inverse: str = "closed"
 
     def __post_init__(self) -> None:
@@ -58,15 +58,17 @@ class ChangingPD(Controller):
         for key in ("kp", "kd"):
             for value in getattr(self, key):
                 check_gain(value, f"{key} of ChangingPD", ())
-        check_gain(self.pace, "pace of ChangingPD", ())
-        if self.pace and not (self.transition.first.stride and self.transition.second.stride):
-            raise InputError("ChangingPD with pace follows a speed by its strides: a gait that steps in place has none")
+        check_gain(self.speed_feedback, "speed_feedback of ChangingPD", ())
+        if self.speed_feedback and not (self.transition.first.stride and self.transition.second.stride):
+            raise InputError(
+                "ChangingPD with speed_feedback follows a speed by its strides: a gait that steps in place has none"
+            )
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The phases [cycles] of the first gait; says now what either gait cannot do."""
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
-        paced = {"stride": np.zeros(2)} if self.pace else {}
+        paced = {"stride": np.zeros(2)} if self.speed_feedback else {}
         last = {} if self.inverse == "closed" else {"joints": self.posture(robot)}
         return {**first_rhythm(self._network, self.transition.timing(0.0)), **paced, **last}
 
@@ -84,6 +86,10 @@ class ChangingPD(Controller):
         """It follows its gaits."""
         return {}
 
+    def nominal_command(self, robot: Robot) -> Command:
+        """Return the speed of its second gait, where it follows one."""
+        return Command(forward=float(self.transition.second.speed)) if self.speed_feedback else Command()
+
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
@@ -91,14 +97,14 @@ class ChangingPD(Controller):
         ramp, blend = start_ramp(change.first, t), change.blend_at(t)
         x, z = change.foot_offset(phase, t)
         paced: dict[str, ndarray] = {}
-        if self.pace:
+        if self.speed_feedback:
             max_strides = [longest_stride(robot, gait) for gait in (change.first, change.second)]
             speed, strides_des = change.blend("speed", t), command.forward / change.second.speed
             strider = Strider(
                 speed, change.blend("period", t), max_strides[0] + (max_strides[1] - max_strides[0]) * blend
             )
             stride, paced["stride"] = strider.strides(
-                strides_des * speed, strides_des, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+                strides_des * speed, strides_des, sensed, memory["stride"], ramp, self.speed_feedback, 1.0 / self.rate
             )
             x = stride * x
         ends: list[Float[ndarray, "nj"]] = [

@@ -9,6 +9,8 @@ no desired velocity in it, and none here.
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -20,11 +22,11 @@ from numpy import ndarray
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
-from footfall.gait.tuned import for_robot
+from footfall.gait.tuned import at_speed, for_robot, within_motors
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.iterative.numerical_leg import numerical_leg
@@ -40,6 +42,7 @@ INVERSES = ("closed", "fabrik", "resolved_rate")
 _SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
 FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
 _REACH_TOLERANCE = 1e-4  # [m] from its place, a foot that is in reach
+SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows what the speed lacks
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -49,15 +52,16 @@ class JointPD(Controller):
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
-    ``Network`` of one's own), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
+    user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
     time begins its stance at once, and the oscillators of the others follow.
 
     ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two go on from
     the joints they found a tick before (with ``clock``, from the standing pose) and so need an iteration or two.
 
-    ``pace`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's own speed
-    lacks, as a part of the gait's nominal speed, is added at this rate. Open loop, slip and sinking make most gaits
-    slower than their nominal speed, some faster.
+    ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's
+    own speed lacks, as a fraction of the gait's nominal speed, is added at this rate. A run without a command commands
+    the gait's nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make most gaits
+    slower than their nominal speed, some faster. ``tuned`` follows the speed.
     """
 
     gait: Gait
@@ -69,7 +73,7 @@ class JointPD(Controller):
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
-    pace: float = 0.0
+    speed_feedback: float = 0.0
     oscillator: str | Network = "kuramoto"
     touchdown: bool = False
 
@@ -78,21 +82,54 @@ class JointPD(Controller):
             raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         check_rate(self.rate)
         check_inverse(self.inverse, "JointPD")
-        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace"):
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
         network_of(self.oscillator, self.coupling)
         if self.clock and (self.touchdown or self.oscillator != "kuramoto"):
             raise InputError("JointPD with clock has no oscillators: it takes no oscillator and no touchdown")
-        if self.pace and (self.clock or not self.gait.stride):
+        if self.speed_feedback and (self.clock or not self.gait.stride):
             why = "has no memory" if self.clock else "of a gait that steps in place cannot change"
-            raise InputError(f"JointPD with pace {self.pace:g} follows a speed by its stride, which {why}")
+            raise InputError(
+                f"JointPD with speed_feedback {self.speed_feedback:g} follows a speed by its stride, which {why}"
+            )
 
     @staticmethod
-    def tuned(robot: Robot | str, gait: str = "trot", choice: str = "A", **options: Any) -> JointPD:
-        """The controller with a library robot's known-good constants, or ones that scale with any other that can stand;
-        ``options`` are JointPD's."""
-        known = for_robot(robot, gait, choice)
-        return JointPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **options})
+    def tuned(
+        robot: Robot | str,
+        gait: str = "trot",
+        choice: str = "A",
+        *,
+        speed: float | None = None,
+        open_loop: bool = False,
+        changes: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> JointPD:
+        """Return the controller that ``footfall simulate`` uses: a gait and gains for a robot, and a speed it follows.
+
+        Args:
+            robot: of the library, with constants that are known to work; or any other that can stand, whose constants
+                scale with its size and weight.
+            gait: its name.
+            choice: set of constants, A to E for the Mini Cheetah's trot.
+            speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
+                unless given.
+            open_loop: leave out the speed feedback, as the published controller of de Paula et al. does.
+            changes: fields of the gait to replace, such as ``{"duty": 0.6}``.
+            options: of JointPD; ``clock`` has no memory and is open loop.
+
+        Returns:
+            The controller, which follows the commanded speed, or unless one is commanded its gait's.
+        """
+        known = for_robot(robot, gait, choice, **(changes or {}))
+        chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened
+        if shortened is not None and isinstance(robot, Robot):
+            if speed is not None:
+                chosen, shortened = within_motors(robot, chosen)
+            if shortened is not None:
+                warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
+        if not (open_loop or options.get("clock") or not chosen.stride):
+            options = {"speed_feedback": SPEED_FEEDBACK, **options}
+        return JointPD(gait=chosen, **{"kp": known.kp, "kd": known.kd, **options})
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
@@ -102,7 +139,7 @@ class JointPD(Controller):
         memory = first_rhythm(self._network, GaitTiming.of(self.gait))
         if self.inverse != "closed":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
-        if self.pace:
+        if self.speed_feedback:
             memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
         return memory
 
@@ -116,8 +153,14 @@ class JointPD(Controller):
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """With a ``pace`` it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
-        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))} if self.pace else {}
+        """With speed feedback it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
+        if not self.speed_feedback:
+            return {}
+        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))}
+
+    def nominal_command(self, robot: Robot) -> Command:
+        """Return its gait's speed, where it follows one."""
+        return Command(forward=float(self.gait.speed)) if self.speed_feedback else Command()
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
@@ -130,11 +173,17 @@ class JointPD(Controller):
             after = next_rhythm(self._network, memory, 1.0 / self.rate, GaitTiming.of(self.gait), landed)
         kp, kd = self._gains(robot)
         ramp, stride = start_ramp(self.gait, t), 1.0
-        if self.pace:
+        if self.speed_feedback:
             gait, speed_command = self.gait, command.forward
             strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
             stride, after["stride"] = strider.strides(
-                speed_command, speed_command / gait.speed, sensed, memory["stride"], ramp, self.pace, 1.0 / self.rate
+                speed_command,
+                speed_command / gait.speed,
+                sensed,
+                memory["stride"],
+                ramp,
+                self.speed_feedback,
+                1.0 / self.rate,
             )
         if self.inverse == "closed":
             position = joint_targets(robot, self.gait, phase, ramp, stride)

@@ -45,7 +45,7 @@ class ReflexPD(Controller):
     rate: float = 1000.0  # [Hz]
     coupling: float = 4.0  # of the oscillators [1/s]
     oscillator: str | Network = "kuramoto"
-    pace: float = 0.5  # [1/s]
+    speed_feedback: float = 0.5  # [1/s], as of JointPD
     reflexes: Given = True
     faster: Gait | None = None
     faster_gains: tuple[float, float] | None = None
@@ -62,7 +62,7 @@ class ReflexPD(Controller):
         check_rate(self.rate)
         check_inverse(self.inverse, "ReflexPD")
         network_of(self.oscillator, self.coupling)
-        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "pace", "friction"):
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback", "friction"):
             check_gain(getattr(self, key), f"{key} of ReflexPD", ())
         self.reflexes = Reflexes.of(self.reflexes)
         if self.reflexes.speed_gait and self.faster is None:
@@ -85,6 +85,11 @@ class ReflexPD(Controller):
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         """The joints it begins with: feet under the hips."""
         return planar_targets(robot, self.gait, np.zeros(4), np.zeros(4))
+
+    def nominal_command(self, robot: Robot) -> Command:
+        """Return its gait's speed, where it follows one."""
+        follows = self.speed_feedback and self.gait.stride
+        return Command(forward=float(self.gait.speed)) if follows else Command()
 
     def start(self, robot: Robot) -> StepMemory:
         if not robot.floating:
@@ -130,7 +135,7 @@ class ReflexPD(Controller):
                 kd=(self.kd, faster_gains[1]),
                 spine=(self.spine_kp, self.spine_kd),
                 rate=self.rate,
-                pace=self.pace if self.gait.stride else 0.0,
+                speed_feedback=self.speed_feedback if self.gait.stride else 0.0,
                 friction=self.friction,
                 crouch=crouch(robot, None),
                 limits=torque_bounds(robot),

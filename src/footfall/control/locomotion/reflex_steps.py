@@ -55,7 +55,7 @@ class Stepper:
     kd: tuple[float, float]  # [N m s/rad]
     spine: tuple[float, float]
     rate: float  # [Hz]
-    pace: float  # [1/s]
+    speed_feedback: float  # [1/s]
     friction: float  # that is trusted unless feet slide
     crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
     limits: Float[ndarray, "nj"]  # of torques [N m]
@@ -78,14 +78,14 @@ class StepMemory:
 
     time: Scalar  # [s]
     rhythm: dict[str, ndarray]
-    stride: Float[ndarray, "2"]  # of the pace
+    stride: Float[ndarray, "2"]  # of the speed feedback
     blend: Scalar  # of the second gait
     sidestep_offset: Float[ndarray, "4 2"]  # by which feet are off their paths, trunk axes [m]
     tilt: Float[ndarray, "2"]  # the plumb line's way per metre of depth, trunk axes: a slow mean
     down: Float[ndarray, "4"]
     last_down: Float[ndarray, "4 3"]
     reflex: ReflexMemory
-    joints: Float[ndarray, "nj"]  # that were asked for [rad]
+    joints: Float[ndarray, "nj"]  # commanded [rad]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,9 +280,9 @@ def _trunk(
 def _strides(
     stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory, blend: Scalar, ramp: Scalar
 ) -> tuple[Scalar, Float[ndarray, "2"]]:
-    """(how many of the gait's strides to take in one, memory of the pace)."""
+    """(how many of the gait's strides to take in one, memory of the speed feedback)."""
     change, robot = stepper.change, stepper.robot
-    if not stepper.pace:
+    if not stepper.speed_feedback:
         return 1.0, memory.stride
     max_strides = [longest_stride(robot, gait) for gait in (change.first, change.second)]
     speed = change.between("speed", blend)
@@ -290,7 +290,7 @@ def _strides(
         speed, change.between("period", blend), max_strides[0] + (max_strides[1] - max_strides[0]) * blend
     )
     goal = command.forward
-    return strider.strides(goal, goal / speed, sensed, memory.stride, ramp, stepper.pace, 1.0 / stepper.rate)
+    return strider.strides(goal, goal / speed, sensed, memory.stride, ramp, stepper.speed_feedback, 1.0 / stepper.rate)
 
 
 def _targets(

@@ -1,4 +1,4 @@
-"""What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
+"""The description of a robot: links joined into a tree, feet, actuators, poses, and the source of its numbers.
 
 ``Robot`` is frozen and checked when made; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
 """
@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 import nptrace
+from footfall import hints
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
@@ -62,7 +63,10 @@ class Poses(dict[str, Pose]):
 class Robot:
     """A tree of links on a floating or fixed base.
 
-    ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
+    ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
+    they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
+    may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
+    q. ``rotors`` says how rotors count:
     ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
     the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
     last pattern that fits counts.
@@ -70,7 +74,7 @@ class Robot:
 
     name: str
     links: Sequence[Link]
-    joints: Sequence[Joint] = ()
+    joints: Sequence[Joint] = ()  # as they were given; q is in the order of joint_names
     feet: Sequence[Foot] = ()
     actuators: Sequence[Actuator] = ()
     floating: bool = True
@@ -151,7 +155,7 @@ class Robot:
 
     @cached_property
     def loop_axes(self) -> tuple[np.ndarray, ...]:
-        """Of every loop, the directions in which its ends can move apart: known before a trace."""
+        """Return the directions in which the ends of every loop can move apart: known before a trace."""
         if not self.loops:
             return ()
         with nptrace.untraced():
@@ -172,7 +176,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
+        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """
@@ -287,6 +291,11 @@ class Robot:
         copy.__dict__["loop_axes"] = self.loop_axes
         return copy
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("a Robot", name, dir(type(self)), hints.ROBOT)
+
     def parameter(self, path: str) -> Scalar:
         """Return the value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
         _, _, part, key = self._find(path)
@@ -304,7 +313,7 @@ class Robot:
             for index, part in enumerate(getattr(self, kind)):
                 if part.name == name and key in keys:
                     return kind, index, part, key
-        if name == "trunk" != self.trunk:  # of every robot, whatever its file calls it
+        if name in ("trunk", "base") and name != self.trunk:  # of every robot, whatever its file calls it
             return self._find(f"{self.trunk}.{key}")
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import footfall as ff
+from footfall import conversions as layout
 from footfall.dynamics.random_states import random_states
-from footfall.mujoco import MuJoCo, layout
+from footfall.mujoco import MuJoCo
 from footfall.robot import Link, Robot, library
+from footfall.robot.files.export import to_mjcf, to_urdf
 from footfall_lab.verify import Pinocchio
 
 
@@ -86,3 +89,85 @@ def test_a_single_free_body_falls_alike_in_both_engines() -> None:
     q, v, zero = state.q[0], state.v[0], np.zeros(6)
     theirs = [engine(robot).forward_dynamics(q, v, zero) for engine in (Pinocchio, MuJoCo)]
     assert np.allclose(theirs[0], theirs[1], atol=1e-13)
+
+
+# -- states in the layout of a user's own model ------------------------------------------------------------------------
+def _their_pinocchio(robot: Robot, tmp_path):
+    """A model that Pinocchio itself reads: its joints come in its own order."""
+    import pinocchio as pin
+
+    (tmp_path / "robot.urdf").write_text(to_urdf(robot))
+    root = [pin.JointModelFreeFlyer()] if robot.floating else []
+    return pin, pin.buildModelFromUrdf(str(tmp_path / "robot.urdf"), *root)
+
+
+def test_pinocchio_finds_the_same_feet_velocities_and_jacobians(some_robot: Robot, tmp_path) -> None:
+    pin, model = _their_pinocchio(some_robot, tmp_path)
+    data, state = model.createData(), random_states(some_robot, 1)
+    q, v = state.q[0], state.v[0]
+    their_q, their_v = ff.conversions.to_pinocchio(some_robot, q, v, model)
+    assert [str(name) for name in model.names][-some_robot.nj :] != list(some_robot.joint_names)
+    back_q, back_v = ff.conversions.from_pinocchio(some_robot, their_q, their_v, model)
+    assert np.array_equal(back_q, q)
+    assert np.array_equal(back_v, v)
+    pin.forwardKinematics(model, data, their_q, their_v)
+    pin.computeJointJacobians(model, data, their_q)
+    pin.updateFramePlacements(model, data)
+    for link in (some_robot.feet[1].link, some_robot.links[0].name):
+        frame = model.getFrameId(link)
+        assert np.allclose(data.oMf[frame].translation, ff.kinematics.frame_pose(some_robot, q, link).p, atol=1e-12)
+        for name in ("LOCAL", "WORLD", "LOCAL_WORLD_ALIGNED"):
+            reference = getattr(pin.ReferenceFrame, name)
+            twist = pin.getFrameVelocity(model, data, frame, reference)
+            found = ff.kinematics.frame_velocity(some_robot, q, v, link, reference=name)
+            assert np.allclose(found, np.r_[twist.angular, twist.linear], atol=1e-10)
+            J = ff.kinematics.frame_jacobian(some_robot, q, link, reference=str(reference))
+            theirs = pin.getFrameJacobian(model, data, frame, reference)
+            assert np.allclose(J @ v, np.r_[theirs[3:] @ their_v, theirs[:3] @ their_v], atol=1e-10)
+
+
+def test_mujoco_finds_the_same_bodies_beside_other_joints() -> None:
+    import mujoco
+
+    robot = library.load("mini_cheetah")
+    spec = mujoco.MjSpec.from_string(to_mjcf(robot))
+    ball = spec.worldbody.add_body(
+        name="ball", pos=[1.0, 0.0, 0.5], mass=0.5, inertia=[1e-3] * 3, explicitinertial=True
+    )
+    ball.add_freejoint()
+    ball.add_geom(size=[0.1, 0.0, 0.0])
+    model = spec.compile()
+    data, state = mujoco.MjData(model), random_states(robot, 1)
+    q, v = state.q[0], state.v[0]
+    data.qpos[:], data.qvel[:] = ff.conversions.to_mujoco(robot, q, v, model)
+    back_q, back_v = ff.conversions.from_mujoco(robot, data.qpos, data.qvel, model)
+    assert np.array_equal(back_q, q)
+    assert np.allclose(back_v, v, atol=1e-14)
+    mujoco.mj_forward(model, data)
+    link = robot.feet[2].link
+    twist = np.zeros(6)
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_XBODY, link)
+    assert np.allclose(data.xpos[body], ff.kinematics.frame_pose(robot, q, link).p, atol=1e-12)
+    mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, twist, 0)
+    assert np.allclose(twist, ff.kinematics.frame_velocity(robot, q, v, link), atol=1e-12)
+
+
+def test_joints_may_come_in_any_order_by_name(some_robot: Robot) -> None:
+    names = sorted(some_robot.joint_names, reverse=True)
+    state = random_states(some_robot, 1)
+    for to, back in (
+        (ff.conversions.to_pinocchio, ff.conversions.from_pinocchio),
+        (ff.conversions.to_mujoco, ff.conversions.from_mujoco),
+    ):
+        theirs = to(some_robot, state.q[0], state.v[0], names)
+        at = some_robot.joint_names.index(names[0])
+        assert theirs[0][-some_robot.nj] == state.q[0][some_robot.nq - some_robot.nj + at]
+        q, v = back(some_robot, *theirs, names)
+        assert np.array_equal(q, state.q[0])
+        assert np.allclose(v, state.v[0], atol=1e-14)
+        with pytest.raises(ff.InputError, match="lacks the joint"):
+            to(some_robot, state.q[0], None, names[1:])
+        with pytest.raises(ff.InputError, match="unknown joint of the order of joints 'tail'"):
+            to(some_robot, state.q[0], None, ["tail", *names[1:]])
+        with pytest.raises(ff.InputError, match="must have shape"):
+            to(some_robot, np.zeros(3))

@@ -1,0 +1,108 @@
+"""``ff.compare``: the same robot, controller, ground and start in footfall and in MuJoCo, side by side."""
+
+from __future__ import annotations
+
+import copy
+import html
+from dataclasses import dataclass
+
+import numpy as np
+
+from footfall.errors import InputError
+from footfall.mujoco.run import run_mujoco
+from footfall.recording import metrics
+from footfall.recording.comparison import Differences, compare_recordings
+from footfall.recording.recording import Recording
+from footfall.sim.running import Progress, ProgressBar
+from footfall.sim.simulation import Simulation
+from nptrace._types import Json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Two recordings of one set-up: footfall's and MuJoCo's."""
+
+    footfall: Recording
+    mujoco: Recording
+
+    @property
+    def differences(self) -> Differences:
+        """How far they are apart, quantity by quantity."""
+        return compare_recordings(self.footfall, self.mujoco)
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the JSON object of ``footfall compare``; pairs are footfall's, then MuJoCo's."""
+        return distances(self.footfall, self.mujoco)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Return what is looked at first, as (quantity, footfall, MuJoCo)."""
+        both = (self.footfall, self.mujoco)
+        speeds = [f"{_speed(rec):.3f} m/s" for rec in both]
+        falls = ["yes" if rec.meta.get("fell") else "no" for rec in both]
+        means = [f"{metrics.peak_force_mean(rec):.0f} N" for rec in both]
+        peaks = [f"{metrics.peak_force(rec):.0f} N" for rec in both]
+        walls = [f"{metrics.wall_seconds(rec):.3f} s" for rec in both]
+        found = [("mean speed of the second half", *speeds), ("fell", *falls)]
+        found += [("largest vertical force, mean over 10 ms", *means), ("largest vertical force in a step", *peaks)]
+        return [*found, ("time spent stepping", *walls)]
+
+    def __repr__(self) -> str:
+        rows = [("", "footfall", "MuJoCo"), *self.rows()]
+        widths = [max(len(row[k]) for row in rows) for k in range(3)]
+        lines = [
+            "  ".join((row[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(row[1:], widths[1:])))) for row in rows
+        ]
+        return "\n".join([*lines, repr(self.differences)])
+
+    def _repr_html_(self) -> str:
+        rows = [("", "footfall", "MuJoCo"), *self.rows()]
+        cells = ["<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in row) + "</tr>" for row in rows]
+        return f"<table>{''.join(cells)}</table>{self.differences._repr_html_()}"
+
+
+def compare(simulation: Simulation, duration: float = 10.0, progress: Progress = False) -> Comparison:
+    """Run a simulation and the same in MuJoCo, both from where the simulation is, and compare them.
+
+    The controller, a user's own too, is compiled once and called in both. MuJoCo has the ground and the contact
+    settings of ``footfall compare``. The simulation itself stays as it is.
+
+    Args:
+        simulation: robot, controller, ground, command and pushes; on the true state, without sensors.
+        duration: [s].
+        progress: True shows a bar; a function is called with (what, ticks done, ticks in all).
+
+    Returns:
+        Both recordings, with a table of how far they are apart: ``print(ff.compare(sim))``.
+    """
+    if not isinstance(simulation, Simulation):
+        raise InputError(f"compare takes a Simulation, got {type(simulation).__name__}")
+    if simulation.sensors is not None:
+        raise InputError("compare runs controllers on the true state in both simulators: leave out the sensors")
+    ticks = max(1, round(duration / simulation.model.period))
+    with ProgressBar(progress, 2 * ticks) as bar:
+        theirs = run_mujoco(simulation, duration, progress=bar)
+        ours = copy.copy(simulation).run(duration, progress=False)
+        bar(ticks)
+    return Comparison(footfall=ours, mujoco=theirs)
+
+
+def distances(ours: Recording, theirs: Recording) -> dict[str, Json]:
+    """Return the JSON object of a comparison; pairs are ours, then theirs."""
+    return {
+        "position_mae": metrics.position_mae(ours, theirs).tolist(),
+        "euler_mae_deg": metrics.euler_mae_deg(ours, theirs).tolist(),
+        "force_mae": metrics.force_mae(ours, theirs),
+        "force_mean_mae": metrics.force_mean_mae(ours, theirs),
+        "contact_agreement": metrics.contact_agreement(ours, theirs),
+        "peak_force": [metrics.peak_force(rec) for rec in (ours, theirs)],
+        "peak_force_mean": [metrics.peak_force_mean(rec) for rec in (ours, theirs)],
+        "wall_seconds": [metrics.wall_seconds(rec) for rec in (ours, theirs)],
+    }
+
+
+def _speed(rec: Recording) -> float:
+    half = 0.5 * float(rec.time[0] + rec.time[-1]) if len(rec) else 0.0
+    return rec.mean_speed(half) if len(rec) > 2 and rec.robot.floating else float(np.nan)
+
+
+__all__ = ["Comparison", "compare", "distances"]
