@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "studies")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "studies"))
 
 from reflex_pushes import CHOICES, PushTable, push_table
 from table import GROUNDS, Case, Outcome, run

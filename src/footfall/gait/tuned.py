@@ -30,8 +30,10 @@ from footfall.spatial.gravity import STANDARD, weight_of
 
 @dataclass(frozen=True)
 class Tuned:
-    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why its
-    steps are shorter than they would be, if they are."""
+    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, and the speed measured [m/s], if it was.
+
+    shortened: why its steps are shorter than they would be, in words, if they are.
+    """
 
     gait: Gait
     kp: float
