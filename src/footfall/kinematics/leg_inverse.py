@@ -256,7 +256,7 @@ def _pitch_roll_pitch(
     height = np.sqrt(np.maximum(height_square, 0.0))
     height = height if above else -height
     inside = inside & (height_square >= -_SLACK * (square + leg.side * leg.side)) & (flat > _SLACK * square)
-    roll = _turn(leg.side, -down, y, height)
+    roll = _angle_about_x(leg.side, -down, y, height)
     hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
     knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
     return [hip, roll, knee_angle], inside
