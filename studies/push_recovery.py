@@ -120,7 +120,7 @@ def _trot(robot: Robot, name: str, reflexes: Any, speed: float) -> tuple[Control
     if gait is None:
         raise InputError(f"controller '{name}' has no gait to be pushed in")
     steady = max(STEADY, gait.ramp + gait.period)
-    return simulation.controller, (simulation.q, simulation.v), gait, planned.commanded_speed, steady
+    return simulation.controller, (simulation.q, simulation.v), gait, planned.speed, steady
 
 
 def _survived(

@@ -1,6 +1,6 @@
 """The walking matrix: three robots, three commands, three grounds, two contact models, ten seconds each.
 
-    python studies/walking.py            # prints the table of docs/explanation/locomotion.md; two processes
+    python studies/walking.py            # prints the table of docs/research/locomotion-results.md; two processes
 
 Every case is a plain ``Simulation`` under ``Locomotion`` with its defaults, nothing tuned for a robot or a case. A case
 passes if the robot does not fall and its mean velocity after two seconds is within a fifth of the command.

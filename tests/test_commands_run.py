@@ -13,6 +13,7 @@ from footfall.recording.recording import Recording
 from footfall_lab import papers as experiments
 from footfall_lab.papers import recorded
 from footfall_lab.papers.claims import Claim, Outcome
+from footfall_lab.papers.registered import registration
 
 SIMULATE_KEYS = {
     "robot",
@@ -24,6 +25,7 @@ SIMULATE_KEYS = {
     "wall_seconds",
     "distance",
     "commanded_speed",
+    "nominal_speed",
     "mean_speed",
     "mean_velocity",
     "fell",
@@ -31,6 +33,7 @@ SIMULATE_KEYS = {
     "cost_of_transport",
     "energy_residual",
     "recording",
+    "stopped",
 }
 
 
@@ -48,7 +51,8 @@ def test_simulate_says_what_came_of_a_run_and_records_it(tmp_path: Path, capsys:
     assert set(found) >= SIMULATE_KEYS
     assert (found["robot"], found["gait"], found["controller"]) == ("mini_cheetah", "trot", "pd")
     assert found["steps"] == 1500
-    assert found["commanded_speed"] == pytest.approx(0.1 / (0.5 * 0.5))
+    assert found["commanded_speed"] is None
+    assert found["nominal_speed"] == pytest.approx(0.1 / (0.5 * 0.5))
     assert not found["fell"]
     assert not found["diverged"]
     assert found["energy_residual"] < 0.01
@@ -65,7 +69,7 @@ def test_simulate_prints_a_table_for_people(capsys: pytest.CaptureFixture[str]) 
 
 def test_speed_sets_the_stride_and_a_steeper_ground_is_felt(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "simulate", "mini_cheetah", "--duration", "0.3", "--speed", "0.2", "--ground", "slope:8")
-    assert found["commanded_speed"] == 0.2
+    assert (found["commanded_speed"], found["nominal_speed"]) == (0.2, None)
     assert found["ground"] == "slope:8"
 
 
@@ -76,7 +80,7 @@ def test_the_default_trot_goes_as_fast_as_asked_with_every_contact(
 ) -> None:
     found = answer(capsys, "simulate", "mini_cheetah", "--contact", contact, "--ground", ground, "--duration", "8")
     assert not found["fell"]
-    assert found["mean_speed"] == pytest.approx(found["commanded_speed"], rel=0.15)
+    assert found["mean_speed"] == pytest.approx(found["nominal_speed"], rel=0.15)
 
 
 def test_a_run_file_holds_options_and_the_command_line_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +88,7 @@ def test_a_run_file_holds_options_and_the_command_line_wins(tmp_path: Path, caps
     file.write_text('robot = "mini_cheetah"\nconstants = "B"\nduration = 5\nout = "run.mcap"\nfriction = 1.0\n')
     found = answer(capsys, "simulate", str(file), "--duration", "0.2")
     assert found["duration"] == pytest.approx(0.2)
-    assert found["commanded_speed"] == pytest.approx(0.06 / (0.56 * 0.38))
+    assert found["nominal_speed"] == pytest.approx(0.06 / (0.56 * 0.38))
     assert Path(found["recording"]) == tmp_path / "run.mcap"
     assert (tmp_path / "run.mcap").exists()
 
@@ -191,6 +195,9 @@ def test_compare_measures_the_distance_to_mujoco(tmp_path: Path, capsys: pytest.
     }
     assert [len(found[key]) for key in ("position_mae", "euler_mae_deg", "peak_force", "wall_seconds")] == [3, 3, 2, 2]
     assert max(found["position_mae"]) < 0.02
+    assert found["fell"] == [False, False]
+    assert found["stopped"] == [None, None]
+    assert found["mean_speed"][0] == pytest.approx(found["mean_speed"][1], abs=0.05)
     assert 0.8 < found["contact_agreement"] <= 1.0
     assert len(Recording.load(tmp_path / "trot.mujoco.mcap")) == len(Recording.load(file)) == 500
 
@@ -210,25 +217,25 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """An experiment that takes no time; what it was asked for is collected."""
     asked: list[dict[str, Any]] = []
 
-    def run(name: str, quick: bool = False, progress: Any = None, workers: int = 1) -> Outcome:
+    def run(name: str, quick: bool = False, progress: Any = None, workers: int = 1, full: bool = False) -> Outcome:
         asked.append({"name": name, "quick": quick})
         claims = [
-            Claim(
-                id="x", claim="an error", printed=63.0, measured=60.0, unit="mm", verdict="reproduced", note="a note"
-            ),
-            Claim(id="o", claim="a question", printed=None, measured=1.0, unit="mm", verdict="reproduced", ours=True),
+            Claim(id="x", claim="an error", printed=63.0, measured=60.0, unit="mm", verdict="holds", note="a note"),
+            Claim(id="o", claim="a question", printed=None, measured=1.0, unit="mm", verdict="holds", ours=True),
         ]
         if name == "broken":
             claims.append(
-                Claim(id="t", claim="a time", printed=1.0, measured=2.0, unit="s", verdict="differs", note="twice")
+                Claim(
+                    id="t", claim="a time", printed=1.0, measured=2.0, unit="s", verdict="does_not_hold", note="twice"
+                )
             )
         return Outcome(experiment=name, title=f"Experiment <{name}>", summary="What & why.", claims=tuple(claims))
 
     monkeypatch.setattr(experiments, "run", run)
-    kept = {name: {"x": "reproduced", "o": "reproduced"} for name in ("depaula2024", "broken")}
-    kept["broken"]["t"] = "reproduced"
-    digest = Outcome(experiment="e", title="", summary="", claims=()).bounds
-    monkeypatch.setattr(recorded, "record", lambda: recorded.Record(digest, kept))
+    kept = {name: {"x": "holds", "o": "holds"} for name in ("depaula2024", "broken")}
+    kept["broken"]["t"] = "holds"
+    digests = registration().digests
+    monkeypatch.setattr(recorded, "record", lambda: recorded.Record(digests, kept, {}))
     monkeypatch.setattr(experiments, "names", lambda: ("depaula2024", "broken"))
     return asked
 
@@ -238,9 +245,11 @@ def test_reproduce_answers_claim_by_claim(
 ) -> None:
     found = answer(capsys, "reproduce", "depaula2024", "--out", str(tmp_path))
     assert found["experiment"] == "depaula2024"
-    assert set(found["claims"][0]) == {"id", "claim", "printed", "measured", "unit", "verdict", "ours", "note"}
+    keys = {"id", "claim", "printed", "measured", "unit", "verdict", "table", "ours", "note"}
+    assert set(found["claims"][0]) == keys
+    assert found["summary"] == "de Paula 2024: 1 of 1 statement holds"
     assert [claim["ours"] for claim in found["claims"]] == [False, True]
-    assert found["bounds"] == Outcome(experiment="e", title="", summary="", claims=()).bounds
+    assert found["bounds"] == registration().digests["depaula2024"]
     assert "figures" in found
     assert tiny == [{"name": "depaula2024", "quick": False}]
 
@@ -249,10 +258,11 @@ def test_a_verdict_that_is_not_the_one_on_record_fails(
     tiny: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["reproduce", "broken", "--out", str(tmp_path)]) == 1
-    said = "t is judged differs, on record is reproduced: printed 1.0, measured 2.0 s"
+    said = "t is judged does_not_hold, on record is holds: printed 1.0, measured 2.0 m/s"
     assert said in capsys.readouterr().err
     found = answer(capsys, "reproduce", "all", "--out", str(tmp_path), status=1)
     assert [one["experiment"] for one in found["experiments"]] == ["depaula2024", "broken"]
+    assert found["summary"] == [one["summary"] for one in found["experiments"]]
 
 
 def test_an_unknown_experiment_lists_the_known(capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,7 +35,7 @@ class Bound(binding.Bound):
     what, kinds, called = "robot", ", a Robot or the like", "ff.compile"
 
     def digest(self) -> str:
-        """Of the constant; numbers of a ground that are inputs do not count: no decision of a trace is made by them."""
+        """Return the digest of the constant, without numbers of a ground that are inputs: no trace branches on them."""
         grounds = {p: np.zeros(np.shape(self.constant.parameter(p))) for p in self.free if p.startswith("ground.")}
         return str((self.constant.with_parameters(grounds) if grounds else self.constant).digest)
 

@@ -39,7 +39,7 @@ SPOILED = (
 
 
 def reason(error: BaseException) -> str:
-    """What an error says; one of the operating system without its number and the file's name."""
+    """Return the message of an error; one of the operating system without its number and the file's name."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

@@ -16,7 +16,7 @@ from nptrace._types import Foreign
 
 
 def digest_of(thing: object) -> str | None:
-    """The digest of a nest of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
+    """The digest of a pytree of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
     try:
         text = json.dumps(_plain(thing))
     except _Foreign:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.posture import load_of_standing, stands_in, with_stand
+from footfall.control.posture import load_of_standing, own_joints, stands_in, why_no_stand, with_stand
 from footfall.errors import callers_level
 from footfall.robot.files import loading
 from footfall.robot.files.draft import stand_of
@@ -31,7 +31,12 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     """
     robot = with_stand(loading.load(source, **options))
     file = robot.model_file
-    if file is None or "stand" not in robot.poses:
+    if file is None:
+        return robot
+    if "stand" not in robot.poses:
+        if robot.floating and any(len(own_joints(robot, k)) > 1 for k in range(robot.nf)):
+            said = f"{file.name}: it has no stand: {why_no_stand(robot)}"
+            warnings.warn(said, ModelWarning, stacklevel=callers_level())
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})
@@ -55,8 +60,8 @@ def _strong_enough(robot: Robot) -> tuple[Robot, list[str]]:
     of_all = {actuator.torque_limit for actuator in robot.actuators}
     if of_all and max(of_all) == min(of_all) <= _PLACEHOLDER:
         free = [dataclasses.replace(actuator, torque_limit=np.inf) for actuator in robot.actuators]
-        said = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
-        return robot.replace(actuators=free), [said]
+        remark = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
+        return robot.replace(actuators=free), [remark]
     worst = max(weak, key=lambda joint: needed[robot.joint_names.index(joint)] / max(limits[joint], 1e-9))
     return robot, [
         f"the torque limit {limits[worst]:g} N m of joint '{worst}' is less than the"

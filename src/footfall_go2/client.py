@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from footfall.control.interface import JointCommand
 from footfall.errors import SPOILED, FootfallError
@@ -29,6 +30,7 @@ from nptrace._types import Json
 
 RATE = 500.0  # [Hz]
 PATIENCE = 0.05  # [s] of silence after which a robot's clock may have been set back
+WRAP = 2**32 * 1e-3  # [s] after which the robot's clock of 32 bits begins again
 _POLL = 0.005  # [s]
 CHECK_MODE, SELECT_MODE, RELEASE_MODE, STAND_DOWN = 1001, 1002, 1003, 1005
 
@@ -87,6 +89,7 @@ class DdsConnection:
         self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / RATE, patience=LATE)
         self.counts: Counter[str] = Counter()  # of states, by what became of them
         self._newest, self._heard = -1, Watchdog(PATIENCE)
+        self._tick, self._wraps = 0.0, 0  # of the robot's own clock: the last one [s], and how often it began again
         self.sport = Service(self.participant, "sport")
         self.switcher = Service(self.participant, "motion_switcher")
 
@@ -106,7 +109,12 @@ class DdsConnection:
                 newest, self._newest = message, stamp
                 self._heard.feed(now)
                 self.counts["taken"] += 1
-        return None if newest is None else self.wiring.state(newest, self.foot_load)
+        if newest is None:
+            return None
+        state = self.wiring.state(newest, self.foot_load)
+        self._wraps += state.time < self._tick - WRAP / 2
+        self._tick = state.time
+        return replace(state, time=state.time + self._wraps * WRAP)
 
     def place(self) -> tuple[list[float], list[float]] | None:
         """(position [m], velocity [m/s]) by the robot's own sport mode, if it has said so since the last call."""

@@ -1,4 +1,4 @@
-"""What runs in the robot's own computer: one owner of the motors at a time, checks of what comes in, a watchdog.
+"""The program in the robot's own computer: one owner of the motors at a time, checks of what comes in, a watchdog.
 
 The owner is the ``sport`` mode or, once it has been released, whoever sends low-level commands. Commands that are late,
 not finite or out of all proportion are refused and counted; when none comes the joints are damped.
@@ -120,7 +120,7 @@ class Firmware:
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def tick(self, now: float, sensed: Sensed) -> JointCommand:
-        """What the motors are asked now."""
+        """Return the command to the motors now."""
         if self._releasing and not self.sport.busy:
             self._forget()
             self.released, self._releasing = True, False

@@ -81,8 +81,8 @@ class Server:
         sport = self.firmware.sport
         memory = sport.locomotion.start(self.robot)
         for k in range(20):
-            told, memory = sport.locomotion(k / RATE, self.robot, self.simulated.sensed, _WALK, memory)
-            self.simulated.write(told)
+            joint_command, memory = sport.locomotion(k / RATE, self.robot, self.simulated.sensed, _WALK, memory)
+            self.simulated.write(joint_command)
             self.simulated.advance()
         self.simulated.reset(lying_state(self.robot) if self.start != "balance" else None)
         self.firmware.begin(self.start, self.simulated.sensed)
@@ -104,7 +104,7 @@ class Server:
 
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, until: Callable[[], bool], on_tick: Callable[[Server], None] = lambda server: None) -> None:
-        """Serve until told otherwise."""
+        """Serve until stopped."""
         assert self.clock is not None
         while not until():
             self.tick()

@@ -33,7 +33,7 @@ MODES = {"balance": 1, "walk": 3, "down": 5, "up": 6, "damp": 7}  # as the state
 
 
 class Sport:
-    """What the robot does when no low-level program commands it; ``compile`` makes its plan machine code."""
+    """The behaviour of the robot when no low-level program commands it; ``compile`` makes its plan machine code."""
 
     def __init__(self, robot: Robot, rate: float, compile: Callable[..., PyTree], gravity: Gravity) -> None:
         self.robot, self.gravity = robot, gravity
@@ -64,7 +64,7 @@ class Sport:
         self.mode, self.busy = "damp", False  # busy: on its way up or down
         self._glide: Glide | None = None
         self._memory: PyTree = None
-        self._asked, self._until = Command(), -np.inf  # a velocity and how long it holds
+        self._command, self._until = Command(), -np.inf  # a velocity and how long it holds
         self._posture = Command()  # lean and height
         self._level, self._gait = 1, 1
         self.joystick = True
@@ -96,7 +96,7 @@ class Sport:
 
     def _enter(self, mode: str) -> int:
         self.mode, self.busy = mode, mode in ("up", "down")
-        self._asked = Command()
+        self._command = Command()
         if mode != "balance":
             self._posture = Command()
         return OK
@@ -128,7 +128,7 @@ class Sport:
         return self._enter("down")
 
     def _stop(self, now: float, data: Json) -> int:
-        self._asked, self._until = Command(), -np.inf
+        self._command, self._until = Command(), -np.inf
         return OK
 
     def _euler(self, now: float, data: Json) -> int:
@@ -156,7 +156,7 @@ class Sport:
         part = _LEVELS[self._level]
         limits = self.locomotion.command_limits(self.robot)
         most = {key: part * limits[key] for key in ("forward", "sideways", "turn")}
-        self._asked = Command(**{key: float(np.clip(v, -most[key], most[key])) for key, v in zip(most, (x, y, turn))})
+        self._command = Command(**{key: float(np.clip(v, -most[key], most[key])) for key, v in zip(most, (x, y, turn))})
         self._until = now + HOLD
         return OK
 
@@ -186,21 +186,23 @@ class Sport:
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def command(self, now: float, sensed: Sensed) -> JointCommand:
-        """What the motors are asked now."""
+        """Return the command to the motors now."""
         self.busy = self.busy and self._glide is not None and now < self._glide.end
         if self.mode == "damp" or (self.mode != "balance" and self._glide is None):
             return damping(self.robot, self.gravity)
         if self.mode != "balance":
             assert self._glide is not None
             return self._glide.command(now)
-        asked = self._asked if now <= self._until else Command()
-        wanted = replace(self._posture, forward=asked.forward, sideways=asked.sideways, turn=asked.turn)
-        told, self._memory = self.locomotion(now, self.robot, sensed, wanted, self._memory)
-        return told.broadcast(self.robot.nj)
+        command_now = self._command if now <= self._until else Command()
+        wanted = replace(
+            self._posture, forward=command_now.forward, sideways=command_now.sideways, turn=command_now.turn
+        )
+        joint_command, self._memory = self.locomotion(now, self.robot, sensed, wanted, self._memory)
+        return joint_command.broadcast(self.robot.nj)
 
     def number(self, now: float) -> int:
         """The mode as the state message has it."""
-        walking = self.mode == "balance" and now <= self._until and self._asked != Command()
+        walking = self.mode == "balance" and now <= self._until and self._command != Command()
         return MODES["walk" if walking else self.mode]
 
     @property

@@ -16,6 +16,7 @@ from footfall.control.interface import Inertial, JointCommand
 from footfall.control.posture import own_joints
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
+from footfall.hardware.limits import UNIT
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
@@ -62,7 +63,7 @@ class Wiring:
         message.set("crc", [message.checksum()])
 
     def loads(self, load: Float[ndarray, "nf"]) -> list[int]:
-        """Of the feet [N], as whole numbers in the order of the messages; nothing where no sensor says."""
+        """Return the loads of the feet [N], as whole numbers in the order of the messages; nothing without sensors."""
         return np.clip(np.nan_to_num(load[self.feet]), 0, _MOST_LOAD).astype(int).tolist()
 
     def state(self, message: Foreign, loads: bool = True) -> RobotState:
@@ -79,7 +80,7 @@ class Wiring:
             position=position,
             velocity=velocity,
             torque=torque,
-            attitude=quat / length if length > 0.5 else np.full(4, np.nan),
+            attitude=quat / length if abs(length - 1.0) < UNIT else quat,  # float32; any other is for the limits
             imu=imu,
             foot_load=force if loads else np.full(4, np.nan),
         )
@@ -92,7 +93,7 @@ class Wiring:
         message.set("crc", [message.checksum()])
 
     def command(self, message: Foreign) -> JointCommand:
-        """The command of a ``LowCmd``; a motor that is off, or that is told neither position nor velocity, is free."""
+        """The command of a ``LowCmd``; a motor that is off, or has no commanded position or velocity, is free."""
         q, dq, tau, kp, kd = (np.array(message.get(f"motor_cmd.{key}")[:12])[self.motor_of] for key in _FIELDS)
         on = np.array(message.get("motor_cmd.mode")[:12])[self.motor_of] == ON
         no_q, no_dq = q >= 0.99 * NO_POSITION, dq >= 0.99 * NO_VELOCITY

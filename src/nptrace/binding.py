@@ -104,7 +104,7 @@ class Bound:
         return None if ownership.modified(modules) else modules
 
     def digest(self) -> str:
-        """Of the constant."""
+        """Return the digest of the constant."""
         return str(self.constant.digest)
 
     def example(self, name: str, shape: tuple[int, ...]) -> PyTree:
@@ -124,7 +124,7 @@ class Bound:
         return self.example(name, shape)
 
     def shape_unknown(self, name: str) -> str:
-        """What is wrong where an argument has neither example nor annotation."""
+        """Return what is wrong where an argument has neither example nor annotation."""
         return f"{self.__name__}: the shape of argument '{name}' is not known; give an example, or annotate it"
 
     def _check_constant(self) -> None:
@@ -159,7 +159,7 @@ class Bound:
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
-_QUIET = 0.5  # [s] that compiling may take before it is said
+_QUIET = 0.5  # [s] that compiling may take before it is reported
 _said = threading.Event()
 _waiting: list[threading.Timer] = []  # started by the first call for a trace
 

@@ -1,4 +1,4 @@
-"""What traced code may use beyond plain NumPy: choices, lookups, loops and rules for derivatives.
+"""The functions of traced code beyond plain NumPy: choices, lookups, loops and rules for derivatives.
 
 A running trace announces itself in ``tracer``; without one these are plain NumPy. (Looking at the types of the
 arguments would not do: a loop may carry plain zeros and use traced values only through its closure.) Imports nothing

@@ -143,7 +143,7 @@ def _with_parents(module: str) -> list[str]:
 
 
 def _facts(module: str) -> Facts | None:
-    """What the file of a library module contains; None where there is none."""
+    """Return the facts about the file of a library module; None where there is none."""
     path = _path(module, tuple(packages.folders.items()))
     return None if path is None else source_facts.read(module, path)
 
@@ -185,7 +185,7 @@ def modified(modules: Iterable[str]) -> str | None:
 
 
 class _Space:
-    """What a namespace and the library's classes in it held, to find out soon whether a name has another object now.
+    """The former contents of a namespace and of the library's classes in it: has a name another object now?
 
     The objects themselves are kept, not their numbers: those are given to others once an object is gone. All is
     compared by identity, in loops of C, for it is done before each compilation.

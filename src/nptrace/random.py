@@ -133,9 +133,13 @@ def _drawn(key: Words, counter: Words, shape: Shape, parts: list[Part], made: Ca
     """An array of what ``made`` makes of the parts of as many blocks as it takes, four numbers a block."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     count = math.prod(shape)
-    found: list[Operand] = []
-    for k in range(-(-count // 4)):
-        found += made(_block(key, counter, k, parts))
+    blocks = [_block(key, counter, k, parts) for k in range(-(-count // 4))]
+    if tracer.get() is None and len(blocks) > 1:  # all blocks at once
+        columns = made([np.stack(column, axis=-1) for column in zip(*blocks)])
+        found = list(np.moveaxis(np.stack(columns, axis=-1), (-2, -1), (0, 1)))
+        found = [x for of_block in found for x in of_block]
+    else:
+        found = [x for each in blocks for x in made(each)]
     if shape == ():
         return found[0]
     whole = np.stack(found[:count], axis=-1) if found else np.zeros((*np.shape(counter)[:-1], 0))
@@ -148,9 +152,10 @@ def _block(key: Words, counter: Words, number: int, parts: list[Part]) -> list[O
     active = tracer.get()
     if active is not None:
         return active.random(parts, given)
-    found = block(given[:COUNTER_WORDS], given[COUNTER_WORDS:])
-    dtype = np.float32 if np.result_type(*given) == np.float32 else np.float64
-    return [part_of(found, part).astype(dtype)[()] for part in parts]
+    words = block(given[:COUNTER_WORDS], given[COUNTER_WORDS:])
+    found = [part_of(words, part) for part in parts]
+    dtype = np.float32 if np.result_type(key, counter) == np.float32 else np.float64
+    return [dtype(x) if isinstance(x, int) else x.astype(dtype) for x in found]
 
 
 def _counted(counter: Words) -> list[Operand]:
@@ -165,6 +170,8 @@ def _counted(counter: Words) -> list[Operand]:
 
 
 def _last_axis(array: Words) -> list[Operand]:
+    if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind == "f":
+        return array.tolist()  # plain numbers are faster one by one
     return [array[..., k] for k in range(np.shape(array)[-1])]
 
 

@@ -1,4 +1,4 @@
-"""What a Python file imports, defines and sets to constants, read without running it; kept on disk by its content."""
+"""Facts about a Python file: imports, definitions, constants, read without running it; kept on disk by its content."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _on_disk = 0
 
 @functools.cache
 def _kept() -> dict[str, dict]:
-    """What was found before, by the digest of a file: parsing hundreds of files takes half a second."""
+    """Return what was found before, by the digest of a file: parsing hundreds of files takes half a second."""
     global _on_disk
     entry = cache.Cache().get(_KEY)
     found = dict(entry.meta) if entry is not None else {}
@@ -114,7 +114,7 @@ def _parse(tree: ast.Module, package: str) -> dict:
 
 
 class _Found:
-    """What is looked for in every expression: files are long, so that one walk through them finds all of it."""
+    """The findings in all expressions of a file: files are long, so that one pass finds all of it."""
 
     def __init__(self) -> None:
         self.stored: set[str] = set()  # names that are given a value

@@ -198,5 +198,5 @@ def test_any_parameter_of_a_call_is_answered_with_a_code(number, parameter):
         assert isinstance(text, str)
     for text in ("", "{", "[" * 5000, "\x00"):
         assert firmware.call("sport", number, text, 0.0, sensed)[0] in (0, 3203, 3204, 4202)
-    asked = firmware.sport._asked
-    assert np.isfinite([asked.forward, asked.sideways, asked.turn]).all()
+    command = firmware.sport._command
+    assert np.isfinite([command.forward, command.sideways, command.turn]).all()

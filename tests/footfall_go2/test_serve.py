@@ -12,14 +12,16 @@ from rigs import go2
 from footfall.control.interface import JointCommand
 
 pytest.importorskip("cyclonedds", reason="a served robot needs cyclonedds: pip install 'footfall[dds]'")
+from footfall.control.joint.joint_pd import Hold
 from footfall.errors import InputError
 from footfall.hardware.dds import ros2
 from footfall.hardware.dds.domain import Participant
+from footfall.hardware.drive import Driver
 from footfall.robot import library
 from footfall_go2 import messages
 from footfall_go2.client import ConnectionLost, DdsConnection
 from footfall_go2.server import Server
-from footfall_go2.unitree import blank_command
+from footfall_go2.unitree import blank_command, blank_state
 
 DOMAIN = 100 + os.getpid() % 100  # others test on this machine too
 STAND = go2().poses["stand"]
@@ -64,6 +66,73 @@ def test_states_come_with_every_tick_and_say_what_the_robot_senses(pair):
         assert state.time == pytest.approx(server.simulated.time, abs=1e-3)
     assert client.read() is None
     assert set(client.counts) == {"taken"}
+
+
+class _Resent:
+    """A clock at every tick of which a robot sends one message again; ``change`` what it says."""
+
+    def __init__(self, pair, change):
+        server, client = pair
+        server.tick()
+        self.message, self.change, self.period, self.ticks = blank_state(), change, 0.002, 0
+        client.wiring.fill(self.message, server.simulated.state)
+        self.writer = server.participant.writer("rt/lowstate", messages.LowState)
+
+    def now(self):
+        return self.ticks * self.period
+
+    def wait(self):
+        self.ticks += 1
+        self.change(self.message, self.ticks)
+        self.message.set("crc", [self.message.checksum()])
+        self.writer.write(self.message)
+        return 1
+
+    def report(self):
+        return {}
+
+
+def _leave(message, tick):
+    """The same tick with a good checksum, as if the robot's program hung."""
+
+
+def _advance(message, tick):
+    message.set("tick", [100_000 + 2 * tick])
+
+
+def _turned_over(message, tick):
+    _advance(message, tick)
+    message.set("imu_state.quaternion", [0.0, 1.0, 0.0, 0.0])
+
+
+def _no_attitude(message, tick):
+    _advance(message, tick)
+    message.set("imu_state.quaternion", [0.0, 0.7, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "word", "after"),
+    [(_leave, "no new state", 0.05), (_turned_over, "leans by 180", 0.0), (_no_attitude, "unit quaternion", 0.0)],
+)
+def test_robot_on_dds_that_is_frozen_or_has_an_impossible_attitude_is_damped(pair, change, word, after):
+    _, client = pair
+    client.read()
+    kept, client.clock = client.clock, _Resent(pair, change)
+    try:
+        driver = Driver(connection=client, controller=Hold("stand", 60.0, 2.0, rate=500.0))
+        assert word in driver.run()
+    finally:
+        client.clock = kept
+    assert driver.phases[-1] == (pytest.approx(after, abs=0.01), "damp")
+
+
+def test_robots_clock_may_begin_again_after_49_days(pair):
+    _, client = pair
+    resent, times = _Resent(pair, lambda message, tick: message.set("tick", [(2**32 - 6 + 2 * tick) % 2**32])), []
+    for _ in range(6):
+        resent.wait()
+        times.append(client.read().time)
+    assert np.diff(times) == pytest.approx(0.002)
 
 
 def test_sport_service_stands_up_moves_at_the_asked_velocity_and_sits_down(pair):

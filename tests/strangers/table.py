@@ -164,7 +164,7 @@ def run(case: Case, path: Path, seconds: float) -> Outcome:
         robot=case.robot,
         act=case.act,
         ground=case.ground,
-        asked=planned.commanded_speed,
+        asked=planned.speed,
         speed=rec.mean_velocity(after=settled)[0],
         fell=bool(rec.meta["fell"] or rec.meta["diverged"]),
         until=float(rec.time[-1]),

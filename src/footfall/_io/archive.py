@@ -51,7 +51,7 @@ def _unpacked(file: BinaryIO, most_bytes: int, names: Collection[str] | None) ->
 
 
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """What a member holds: no more than its head says is unpacked, whatever lies in the file."""
+    """Return what a member holds: no more than its head says is unpacked, whatever lies in the file."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("an array packed as NumPy packs none")
     with archive.open(member) as packed:

@@ -1,4 +1,4 @@
-"""JSON files that nobody vouches for: of a bounded size, and what is wrong with one is said in one sentence."""
+"""JSON files that nobody vouches for: of a bounded size, an error names what is wrong in one sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def bounded_bytes(path: str | os.PathLike[str], what: str, most_bytes: int = MOS
 
 
 def read_json(path: str | os.PathLike[str], what: str, wrong: str, most_bytes: int = MOST_BYTES) -> Given:
-    """The content of a file; ``what`` names it ("the motors"), ``wrong`` is said where it is no JSON."""
+    """The content of a file; ``what`` names it ("the motors"), ``wrong`` is the message where it is not JSON."""
     data = bounded_bytes(path, what, most_bytes)
     try:
         return json.loads(data)

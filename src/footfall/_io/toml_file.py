@@ -1,4 +1,4 @@
-"""TOML files that nobody vouches for, as tables; what is wrong with one is said in one sentence."""
+"""TOML files that nobody vouches for, as tables; an error names what is wrong in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What needs a recording or many runs: plots, summary, gait diagram, economy, identification, margins."""
+"""Analysis of recordings and of many runs: plots, summary, gait diagram, economy, identification, margins."""
 
 from typing import TYPE_CHECKING
 

@@ -46,16 +46,20 @@ class DelayedController(FixedModel):
 
         (_, then), seen = nptrace.scan(moved_on, (now, now), memory["seen"])
         old = replace(_sensed(robot, then, sensed.imu is not None), gravity=sensed.gravity)
-        asked, inner = self.inner(t, self.robot, old, command, memory["inner"])
-        asked = asked.broadcast(robot.nj)
+        joint_command, inner = self.inner(t, self.robot, old, command, memory["inner"])
+        joint_command = joint_command.broadcast(robot.nj)
         q, rates = old.q[robot.nq - robot.nj :], old.v[robot.nv - robot.nj :]
-        torque = asked.kp * (asked.position - q) + asked.kd * (asked.velocity - rates) + asked.torque
+        torque = (
+            joint_command.kp * (joint_command.position - q)
+            + joint_command.kd * (joint_command.velocity - rates)
+            + joint_command.torque
+        )
         late = ticks > 0.5  # its joint loop too: what is not late leaves that to the step, which takes it implicitly
         kept = replace(
-            asked,
-            kp=np.where(late, 0.0, asked.kp),
-            kd=np.where(late, 0.0, asked.kd),
-            torque=np.where(late, torque, asked.torque),
+            joint_command,
+            kp=np.where(late, 0.0, joint_command.kp),
+            kd=np.where(late, 0.0, joint_command.kd),
+            torque=np.where(late, torque, joint_command.torque),
         )
         return kept, {"inner": inner, "seen": seen, "count": memory["count"] + 1.0, "ticks": ticks}
 

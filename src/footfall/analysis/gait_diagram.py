@@ -72,9 +72,9 @@ def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
     for leg, times in landings.items():
         at = np.searchsorted(lead, times, side="right") - 1
         inside = (at >= 0) & (at < len(lead) - 1)
-        turns = 2j * np.pi * (times[inside] - lead[at[inside]]) / np.diff(lead)[at[inside]]
-        part = float(np.angle(np.exp(turns).mean()) / (2 * np.pi)) if inside.any() else float("nan")
-        found[leg] = max(part, 0.0) if part > -1e-3 else part % 1.0
+        phasors = 2j * np.pi * (times[inside] - lead[at[inside]]) / np.diff(lead)[at[inside]]
+        phase = float(np.angle(np.exp(phasors).mean()) / (2 * np.pi)) if inside.any() else float("nan")
+        found[leg] = max(phase, 0.0) if phase > -1e-3 else phase % 1.0
     return found
 
 
@@ -108,8 +108,8 @@ def footfall_diagram_of(
     rec: Recording, between: tuple[float, float] | None = None, gait: Gait | None = None, gap: float = GAP
 ) -> Figure:
     """The footfalls of a recording; with a ``gait`` the measured delays and duties stand beside its own."""
-    part = rec.between(*between) if between else rec
-    stances = stances_of_recording(part, gap)
+    span = rec.between(*between) if between else rec
+    stances = stances_of_recording(span, gap)
     order = tuple(leg for leg in ORDER if leg in stances) or tuple(stances)
     if not order:
         raise InputError(f"robot '{rec.robot.name}' has no feet to draw the falls of")
@@ -117,14 +117,14 @@ def footfall_diagram_of(
         figure = new_figure(9.0, 2.3)
         axis = figure.subplots()
         _bars(axis, stances, order)
-        axis.set_xlim(part.time[0], part.time[-1])
+        axis.set_xlim(span.time[0], span.time[-1])
         axis.set_xlabel("time [s]")
         try:
-            delays = phases_of_recording(part, gap)
+            delays = phases_of_recording(span, gap)
         except InputError:
             delays = {}
         for row, leg in enumerate(order):
-            duty = sum(end - start for start, end in stances[leg]) / part.duration
+            duty = sum(end - start for start, end in stances[leg]) / span.duration
             words = f"duty {duty:.2f}" + (f", delay {delays[leg]:.2f}" if leg in delays else "")
             if gait is not None and leg in LEGS:
                 words += f"  (gait {gait.duty:.2f}, {gait.delays[LEGS.index(leg)]:.2f})"

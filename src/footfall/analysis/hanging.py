@@ -187,7 +187,7 @@ class Hanging:
 
     @property
     def nominal(self) -> Float[ndarray, "nj 7"]:
-        """The parameters that the robot came with: motors that do as they are told."""
+        """The parameters that the robot came with: motors that do as commanded."""
         table = np.zeros((self.robot.nj, len(COLUMNS)))
         for k, key in enumerate(OF_ROBOT):
             table[:, k] = [self.robot.parameter(f"{name}.{key}") for name in self.robot.joint_names]
@@ -251,8 +251,8 @@ class Hanging:
     def _places(self) -> ndarray:
         """Which direction of a derivative belongs to which number of the table, row by row."""
         numbers = np.arange(self.robot.nj * len(COLUMNS), dtype=float).reshape(1, self.robot.nj, len(COLUMNS))
-        nest = {key: self._parameters(numbers)[key][0] for key in self.free}
-        flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(nest)[0]])
+        parameters = {key: self._parameters(numbers)[key][0] for key in self.free}
+        flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(parameters)[0]])
         return np.argsort(flat)
 
 

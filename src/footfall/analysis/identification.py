@@ -36,6 +36,7 @@ from footfall.analysis.named_parameters import fit_named
 from footfall.analysis.sensed_torques import foot_terms
 from footfall.checks import positive_number
 from footfall.dynamics.checks import check_finite
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import STICK_RATE, friction_part, spring_torques
 from footfall.dynamics.regressor import (
@@ -51,7 +52,6 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_rates
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.sim.step import gyroscopic_change
 from footfall.spatial import Inertia, quaternion
 from footfall.spatial.gravity import GRAVITY
 
@@ -75,7 +75,7 @@ class Samples:
     rates: Float[ndarray, "n nj"]  # of the joints, at which their losses act [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
-    turns: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
+    reverses: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
 
     def __len__(self) -> int:
         return len(self.q)
@@ -110,42 +110,43 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
             raise InputError(f"column 'a' of {robot.name} must have shape {v.shape}, got {a.shape}")
         check_finite(robot, a=a)
         rates = v[:, robot.nv - robot.nj :]
-        return Samples(q=q, v=v, a=a, rates=rates, torque=torque, force=force, turns=np.zeros(rates.shape, dtype=bool))
+        return Samples(
+            q=q, v=v, a=a, rates=rates, torque=torque, force=force, reverses=np.zeros(rates.shape, dtype=bool)
+        )
     dt = np.diff(recording.time)
     if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
         raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
     if how == "step":
-        a = _step_accelerations(robot, q, v, float(dt.mean()))
+        a, turning = _step_accelerations(robot, q, v, float(dt.mean()))
         rates = v[:, robot.nv - robot.nj :]
         return Samples(
             q=q[:-1],
-            v=v[:-1],
+            v=turning,
             a=a,
             rates=rates[1:],
             torque=torque[1:],
             force=force[1:],
-            turns=rates[:-1] * rates[1:] < 0.0,
+            reverses=rates[:-1] * rates[1:] < 0.0,
         )
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 
 
-def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
-    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``sim.step``, less what
-    turns a base without a force."""
-    a = np.diff(v, axis=0) / dt
+def _step_accelerations(
+    robot: Robot, q: ndarray, v: ndarray, dt: float
+) -> tuple[Float[ndarray, "n nv"], Float[ndarray, "n nv"]]:
+    """(dv/dt from row to row, velocities at which centrifugal forces were taken), as of steps of a robot that touches.
+
+    The linear velocity of a base changes in world axes, as in ``sim.step``.
+    """
+    a, turning = np.diff(v, axis=0) / dt, v[:-1].copy()
     if robot.floating:
         R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
         v_W = np.einsum("nij,nj->ni", R_WB, v[:, 3:6])
         classical = np.einsum("nji,nj->ni", R_WB[:-1], np.diff(v_W, axis=0) / dt)
-        free = compiling.compile(_free_change, robot, target="batch")
-        spun, carried = free(v[:-1, :3], np.full(len(v) - 1, dt))
-        a[:, :3] -= spun / dt
-        a[:, 3:6] = classical - carried / dt - np.cross(v[:-1, :3], v[:-1, 3:6])
-    return a
-
-
-def _free_change(robot: Robot, omega: Float[ndarray, "3"], dt: float) -> tuple[ndarray, ndarray]:
-    return gyroscopic_change(robot, omega, dt)[:2]
+        past = compiling.compile(free_rotation, robot, target="batch")
+        turning[:, :3] += past(v[:-1, :3], np.full(len(v) - 1, dt))
+        a[:, 3:6] = classical - np.cross(turning[:, :3], v[:-1, 3:6])
+    return a, turning
 
 
 def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:
@@ -173,14 +174,14 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
         rates=rates[:, joints],
         torque=torque[inner],
         force=force[inner],
-        turns=low * high <= 0.0,
+        reverses=low * high <= 0.0,
     )
 
 
 # -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """What a recording says of a robot."""
+    """Parameters of a robot as a recording shows them."""
 
     robot: Robot
     base: BaseParameters
@@ -337,7 +338,7 @@ def _equations(
         blocks.append(block)
     all_columns = np.concatenate(blocks, axis=2)
     if "dry_friction" in base.joint_columns:
-        row, joint = np.nonzero(rows.turns)
+        row, joint = np.nonzero(rows.reverses)
         all_columns[row, robot.nv - robot.nj + joint] = goal[row, robot.nv - robot.nj + joint] = 0.0
     count = 10 * len(robot.tree.bodies)
     kept = [*range(len(inertial)), *(len(inertial) + k - count for k in base.independent if k >= count)]
@@ -354,7 +355,7 @@ def _loads(
     gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """What acts on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    """Return the loads on the bodies: motors, springs and feet, less what armature and exact rotors take."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
     if any(body.spins for body in robot.tree.bodies):

@@ -3,7 +3,7 @@
 Two arguments. Limits: an angle that a joint cannot have is not of that joint. Weight: what PD asks for, less what
 gravity and inertia take by the robot's own model, must be friction, damping and rotors, a sign(q̇) + b q̇ + c q̈; under
 a wrong order the weight of the legs pulls the wrong way and more is left. (An offset would explain the weight away, so
-none is allowed here.) Orders that leave alike cannot be told apart.
+none is allowed here.) Orders with equal remainders cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from footfall.robot.model.description import Robot
 
 _SLACK = 0.05  # [rad] by which a recording may exceed the limits of a model file
 _WINDOW = 11  # rows of the cubic that gives rates
-ALIKE = 1.02  # times the least remainder: not told apart from it
+ALIKE = 1.02  # times the least remainder: not distinguished from it
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Order:
 def joint_orders(robot: Robot, encoders: Encoders, kp: float, kd: float) -> list[Order]:
     """Orders within the limits, the best first: legs in any order, leg by leg or joint by joint.
 
-    Of those that cannot be told apart the one nearest to the recording's own comes first.
+    Of those that cannot be distinguished the one nearest to the recording's own comes first.
     """
     hung = robot.replace(floating=False, feet=())
     legs, size = robot.nf, robot.nj // max(robot.nf, 1)

@@ -5,7 +5,7 @@
 Every margin is the edge between a short run that passes and one that does not, found by bisection. A run passes when
 the robot does not fall, ends upright at more than ``STANDING`` of its height, and keeps the mean speed of the plain run
 within ``SPEED`` (or ``STILL`` for one that stands). To come nearer to the commanded speed is no failure: feet may scuff
-less on less friction. The controller knows nothing of what was changed: it is told of the robot without the
+less on less friction. The controller knows nothing of what was changed: it is given the robot without the
 payload, and sees the robot as it was when the delay began.
 
 The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it
@@ -50,7 +50,7 @@ LONGEST = 0.1  # delay that is tried [s]
 HEAVIEST = 2.0  # payload that is tried, in robot masses
 _AHEAD = 3  # questions of a search that are answered at once: seven runs, about as many as there are lanes
 _DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to the first, another beyond
-WALKING = 0.3  # of a controller on command that is told nothing else [m/s]
+WALKING = 0.3  # of a controller on command that is given no other [m/s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def _margin(name: str, unit: str, plain: float, edge: Edge, scale: float = 1.0) 
 
 @dataclass(frozen=True, kw_only=True)
 class Margins:
-    """What ``margins`` found: smallest friction, largest payload [kg], longest delay [s]."""
+    """The margins that ``margins`` found: smallest friction, largest payload [kg], longest delay [s]."""
 
     robot: str
     controller: str
@@ -193,7 +193,7 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
 
 @dataclass(frozen=True)
 class _Trial:
-    """What is changed in a run."""
+    """The changes to one run."""
 
     changed: tuple[tuple[str, float], ...] = ()  # numbers by their names
     ticks: int = 0  # of delay
@@ -329,7 +329,7 @@ def _found_at_once(trials: _Trials, searches: Sequence[Search]) -> list[Edge]:
 def _next_questions(
     search: Callable[[Trial], Edge], of: Callable[[float], _Trial], known: Mapping[_Trial, str | None], ahead: int
 ) -> set[_Trial]:
-    """What a search asks next, and what it may ask then, so many questions ahead; nothing once it has its edge."""
+    """Return the next runs of a search, and those it may need after them; nothing once it has its edge."""
 
     def ask(value: float) -> str | None:
         if of(value) not in known:
@@ -364,7 +364,7 @@ def _between(run: Trial, good: float, bad: float, halvings: int, if_none: str) -
 
 
 def _beyond(run: Trial, first: float, most: float, halvings: int, whole: bool = False) -> Edge:
-    """The same upwards from nothing, by doubling and then halving; ``whole`` keeps to whole numbers."""
+    """Search upwards from nothing, by doubling and then halving; ``whole`` keeps to whole numbers."""
     good, value = 0.0, first
     while True:
         why = run(value)

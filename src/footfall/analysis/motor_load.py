@@ -1,4 +1,4 @@
-"""What every motor gave over a run, beside its ratings."""
+"""The load of every motor over a run, beside its ratings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from footfall.recording.recording import Recording
 
 @dataclass(frozen=True, kw_only=True)
 class MotorLoad:
-    """What one motor gave over a run, as seen at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
+    """The load of one motor over a run, seen at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
 
     joint: str
     rms: float

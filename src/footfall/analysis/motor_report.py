@@ -29,7 +29,7 @@ METHODS = ("both", "gradients", "search")
 
 @dataclass(frozen=True, kw_only=True)
 class MotorReport:
-    """What was found of one recording; errors are of the half that nothing was fitted to [rad]."""
+    """The findings from one recording; errors are of the half that nothing was fitted to [rad]."""
 
     robot: str
     joints: tuple[str, ...]

@@ -3,7 +3,7 @@
 Two ways, which must agree where the recording says anything at all. By search: CMA-ES over lanes, every leg its own
 search in the same lanes; an interval is what the candidates span that the recording cannot tell from the best (a ratio
 of likelihoods). By gradients: Levenberg-Marquardt on exact sensitivities, intervals from σ² (JᵀJ)⁻¹. Both count only as
-many residuals as their own correlation leaves independent. What a recording does not show is said so: kd times the gain
+many residuals as their own correlation leaves independent. What a recording does not show is marked: kd times the gain
 and damping show as a sum where a joint moves slowly, and so do delay and inertia.
 """
 
@@ -29,12 +29,12 @@ _LOW = np.array([r.low for r in RANGES])
 _SPAN = np.array([r.high - r.low for r in RANGES])
 _START = np.array([r.start for r in RANGES])
 _PRIOR = 0.25  # of its range: how far a number that no residual speaks of may be from the start, as a deviation
-_ENOUGH = 1e-5  # of the cost: a turn that gains less is the last
+_ENOUGH = 1e-5  # of the cost: an iteration that gains less is the last
 
 
 @dataclass(frozen=True)
 class Motors:
-    """What a recording says of the motors: a table of one row a joint and a column each of ``COLUMNS``."""
+    """Parameters of the motors fitted to a recording: a table of one row a joint and a column each of ``COLUMNS``."""
 
     method: str
     table: Float[ndarray, "nj 7"]
@@ -53,7 +53,7 @@ class Motors:
         return (place < _AT_BOUND) | (place > 1.0 - _AT_BOUND)
 
     def verdict(self, joint: int, column: int) -> str:
-        """What is to be said of one number, if anything."""
+        """Return a remark on one number, or nothing."""
         if self.at_bound[joint, column]:
             return "at the end of its range"
         if self.half_width[joint, column] >= _WIDE * _SPAN[column]:
@@ -68,7 +68,7 @@ def start_table(hanging: Hanging) -> Float[ndarray, "nj 7"]:
 
 
 def rms(errors: Float[ndarray, "n nj"]) -> Float[ndarray, "nj"]:
-    """Of every joint [rad]."""
+    """Return the root mean square error of every joint [rad]."""
     return np.sqrt(np.mean(errors**2, axis=0))
 
 
@@ -90,13 +90,13 @@ def by_search(
         if progress is not None:
             progress("CMA-ES", generation, generations)
         tables = np.repeat(start[None], population, axis=0)
-        asked = [search.ask() for search in searches]
-        for group, candidates in zip(hanging.groups, asked):
+        proposed = [search.ask() for search in searches]
+        for group, candidates in zip(hanging.groups, proposed):
             tables[:, list(group)] = candidates.reshape(population, len(group), len(COLUMNS))
         costs = _costs(hanging, tables, rows)
         for k, search in enumerate(searches):
             search.tell(costs[:, k])
-            seen[k].append((asked[k], costs[:, k]))
+            seen[k].append((proposed[k], costs[:, k]))
     table, half = start.copy(), np.zeros_like(start)
     for search, group in zip(searches, hanging.groups):
         table[list(group)] = search.best.reshape(len(group), len(COLUMNS))
@@ -123,16 +123,16 @@ def _region(search: Search, seen: list[tuple[ndarray, ndarray]], away: Float[nda
 
 
 # -- by gradients ------------------------------------------------------------------------------------------------------
-def by_gradients(hanging: Hanging, rows: slice, *, turns: int = 25, progress: Progress | None = None) -> Motors:
+def by_gradients(hanging: Hanging, rows: slice, *, iterations: int = 25, progress: Progress | None = None) -> Motors:
     """Levenberg-Marquardt within the ranges; dampings are tried side by side, and each leg takes its own.
 
     Numbers that the recording does not show stay near their start: a prior of a quarter of the range, weighed against
     as many residuals as are independent.
     """
     table = start_table(hanging)
-    for turn in range(turns):
+    for iteration in range(iterations):
         if progress is not None:
-            progress("gradients", turn, turns)
+            progress("gradients", iteration, iterations)
         away, slopes = hanging.sensitivities(table, rows)
         prices = np.array([_price(away[:, list(group)]) for group in hanging.groups])
         tables = np.repeat(table[None], len(_LAMBDAS) + 1, axis=0)  # the last stays
@@ -168,7 +168,7 @@ def _normal(away: ndarray, slopes: ndarray, group: list[int]) -> tuple[ndarray, 
 
 
 def _price(away: Float[ndarray, "n g"]) -> float:
-    """Of straying from the start by a whole range, squared: as much as chance makes of it for a spread ``_PRIOR``."""
+    """Return the cost of leaving the start by a whole range, squared: as much as chance makes of it for ``_PRIOR``."""
     return sum(_correlation_time(x) * float(np.mean(x**2)) for x in away.T) / away.shape[1] / _PRIOR**2
 
 

@@ -1,4 +1,4 @@
-"""Identification of named parameters: what is unknown is said, and everything else of the robot is believed.
+"""Identification of named parameters: the unknown ones are named, and everything else of the robot is taken as given.
 
     found = identify(recording, parameters=["trunk.mass", "LF_knee.damping"])
     found.values["trunk.mass"], found.deviations["trunk.mass"], found.robot
@@ -30,7 +30,7 @@ from nptrace._types import Given, Scalar
 if TYPE_CHECKING:
     from footfall.analysis.identification import Samples
 
-_TURNS, _STILL = 30, 1e-7  # iterations at most; the relative change that ends them
+_ITERATIONS, _STILL = 30, 1e-7  # iterations at most; the relative change that ends them
 _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
 _SHOWN = 1e-8  # of the largest singular value: below it a recording says nothing of a direction
 
@@ -68,14 +68,14 @@ def fit_named(
             raise unknown(f"parameter of robot '{robot.name}'", name, known)
     if not names or len(set(names)) != len(names):
         raise InputError(f"name the parameters to identify, each once, got {list(names)}")
-    nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}  # as a nest is flattened
+    nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}  # as pytrees are flat
     axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
     fixed: dict[str, Given] = {"gravity": gravity, "stick_rate": float(stick_rate), "ground_axes": axes}
     miss = compiling.compile(unbalanced, robot, target="batch", free=names, **fixed)
     slopes = compiling.jacobian(unbalanced, robot, wrt="parameters", free=names, **fixed)
     given = [rows.q, rows.v, rows.a, rows.rates, rows.torque, rows.force]
     trusted = np.ones((len(rows), robot.nv))
-    trusted[:, robot.nv - robot.nj :] -= rows.turns  # which way dry friction acts there is not known
+    trusted[:, robot.nv - robot.nj :] -= rows.reverses  # which way dry friction acts there is not known
 
     def at(theta: ndarray) -> tuple[ndarray, ndarray]:
         values = _split(theta, nominal)
@@ -87,14 +87,14 @@ def fit_named(
     r, J = at(theta)
     before = np.sqrt(np.mean(r**2, axis=0))
     sigma = _sigma(r, rows)
-    for turn in range(_TURNS):
+    for iteration in range(_ITERATIONS):
         A, y = (J / sigma[:, None]).reshape(-1, len(theta)) * scale, (r / sigma).ravel()
         _check_shown(A, nominal)
         change = -scale * np.linalg.lstsq(A, y, rcond=None)[0]
         theta = theta + change
         r, J = at(theta)
-        sigma = _sigma(r, rows) if turn < 3 else sigma  # weights from residuals settle at once
-        if turn and np.abs(change / scale).max() < _STILL:
+        sigma = _sigma(r, rows) if iteration < 3 else sigma  # weights from residuals settle at once
+        if iteration and np.abs(change / scale).max() < _STILL:
             break
     else:
         raise InputError(f"the parameters {', '.join(names)} do not settle: leave out some, or start nearer (prior=)")

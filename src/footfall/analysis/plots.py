@@ -230,7 +230,7 @@ _TOLD_BY = ("controller", "contact", "ground", "integrator", "dt", "seed", "plac
 
 
 def _labels(runs: Sequence[Recording]) -> list[str]:
-    """What tells runs apart: the first of their settings that differs between all, else their order."""
+    """Return labels that tell runs apart: the first of their settings that differs between all, else their order."""
     for key in _TOLD_BY:
         values = [rec.meta.get(key) for rec in runs]
         if None not in values and len(set(map(str, values))) == len(runs):

@@ -31,7 +31,7 @@ from footfall.spatial.gravity import GRAVITY, strength
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ROWS = 800  # of a recording that are looked at, unless asked for more
+_ROWS = 800  # of a recording that are used, by default
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

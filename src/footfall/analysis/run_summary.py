@@ -1,4 +1,4 @@
-"""What came of a run, in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+"""A run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ UNITS = {
     "wall_seconds": "s",
     "distance": "m",
     "commanded_speed": "m/s",
+    "nominal_speed": "m/s",
     "mean_speed": "m/s",
     "peak_force": "N",
     "peak_force_mean": "N",
@@ -28,13 +29,16 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
-    """The JSON object of a run. What cannot be said is null.
+    """The JSON object of a run. What is not known is null.
+
+    ``commanded_speed`` is null for an open-loop gait or plan that was given no speed: it has a ``nominal_speed``, what
+    its strides would make, which no feedback holds.
 
     Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
     """
     from footfall.recording import metrics
 
-    after = _after(run.ramp, rec)
+    after = steady_after(run.ramp, rec)
     moving = len(rec) > 2 and rec.robot.floating
     return {
         "robot": rec.robot.name,
@@ -47,10 +51,12 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "wall_seconds": rec.meta["wall_seconds"],
         "distance": rec.distance if moving else 0.0,
         "commanded_speed": run.commanded_speed,
+        "nominal_speed": run.nominal_speed,
         "mean_speed": rec.mean_speed(after) if moving else None,
         "mean_velocity": list(rec.mean_velocity(after)) if moving else None,
         "fell": bool(rec.meta["fell"]),
         "diverged": bool(rec.meta["diverged"]),
+        "stopped": stopped(rec),
         "averaged_over": [after, float(rec.time[-1])] if moving else None,
         "cost_of_transport": _finite(rec.cost_of_transport(after)) if moving else None,
         "peak_force": _peak(metrics.peak_force, rec),
@@ -59,6 +65,14 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "recording": run.options.out,
         **(_estimated(run, rec) if run.options.estimate else {}),
     }
+
+
+def stopped(rec: Recording) -> str | None:
+    """What ended a run, in words, or made the robot give up: a fall, a divergence, a safe stop; None if nothing did."""
+    if rec.meta.get("stopped") is not None:
+        return str(rec.meta["stopped"])
+    ends = [f"{event.message} at {event.time:.3f} s" for event in rec.events if event.message.startswith("safe stop")]
+    return ends[0] if ends else None
 
 
 def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
@@ -73,8 +87,8 @@ def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
     return {f"estimate_{key}": value for key, value in figures.items()}
 
 
-def _after(ramp: float, rec: Recording) -> float:
-    """From when means are taken: the end of the start ramp, or half of a shorter run."""
+def steady_after(ramp: float, rec: Recording) -> float:
+    """Return from when means are taken [s]: the end of the start ramp, or half of a shorter run."""
     if not len(rec):
         return 0.0
     return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])

@@ -42,7 +42,7 @@ class Range:
             raise InputError(f"the range of '{self.name}' over logarithms must be positive, got {self.low:g}")
 
     def value(self, unit: Scalar) -> Scalar:
-        """Of a place between 0 and 1."""
+        """Return the value of a coordinate between 0 and 1."""
         if self.log:
             return self.low * (self.high / self.low) ** unit
         return self.low + (self.high - self.low) * unit
@@ -101,7 +101,7 @@ class Search:
         return np.stack([r.value(units[:, k]) for k, r in enumerate(self.ranges)], axis=1)
 
     def tell(self, costs: Float[ndarray, "n"]) -> None:
-        """What the candidates of the last ``ask`` cost."""
+        """Report the costs of the candidates of the last ``ask``."""
         costs = np.where(np.isfinite(costs), costs, 1e30)
         self._strategy.tell(self._asked, costs.tolist())
         least = int(np.argmin(costs))

@@ -1,4 +1,4 @@
-"""What walking costs and how it is paced: cost of transport, strides, duty, Froude number of a recording.
+"""Economy and pace of walking: cost of transport, strides, duty, Froude number of a recording.
 
 A stride begins with a foot's touchdown. The Froude number is v² / (g h) (Alexander 1984): animals of all sizes walk
 below 0.5 or so and trot above it. The cost of transport counts the positive mechanical work of the motors.

@@ -1,20 +1,25 @@
-"""What commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+"""Helpers that commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import shlex
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from footfall.cli import completing
 from footfall.errors import printable
+from footfall.sim.run_options import model_options
 from nptrace._types import Json
 
 if TYPE_CHECKING:
@@ -45,12 +50,42 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
+_model_options: ContextVar[Mapping[str, Any] | None] = ContextVar("_model_options", default=None)  # of this command
+
+
+def with_model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a model file is read to a command that calls ``load_robot``."""
+    from footfall.sim.run_options import MODEL_KEYS, OPTIONS
+
+    @functools.wraps(command)
+    def with_options(**arguments: Any) -> Any:
+        given = {key: arguments.pop(key) for key in MODEL_KEYS}
+        token = _model_options.set(model_options(given))
+        try:
+            return command(**arguments)
+        finally:
+            _model_options.reset(token)
+
+    signature = inspect.signature(command, eval_str=True)
+    added = []
+    for key in MODEL_KEYS:
+        kind = bool if OPTIONS[key].type == "bool" else str | None
+        shown = typer.Option(f"--{key.replace('_', '-')}", help=OPTIONS[key].metadata["help"])
+        default = OPTIONS[key].default
+        added.append(Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]))
+    parameters = [*signature.parameters.values(), *added]
+    kept = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in parameters]
+    with_options.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in kept}
+    return with_options
+
+
 def load_robot(name: str, **options: Any) -> Robot:
     """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
     from footfall.loading import load
 
     with noted_warnings():
-        return load(name, **options)
+        return load(name, **{**(_model_options.get() or {}), **options})
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the shell offers after a tab."""
+"""Completions that the shell offers after a tab."""
 
 from __future__ import annotations
 

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footfall.cli.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.cli.common import (
+    JsonOption,
+    RobotArgument,
+    examples,
+    load_robot,
+    note,
+    print_json,
+    tell,
+    with_model_options,
+)
 from footfall.cli.signals import RealtimeOption, until_signal
 from footfall.errors import InputError
 from nptrace._types import Json
@@ -32,6 +41,7 @@ _FAILED = 1
 PROTOCOL = "go2"
 
 
+@with_model_options
 def command(
     robot: RobotArgument = "go2",
     controller: Annotated[

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footfall.cli.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.cli.common import (
+    JsonOption,
+    RobotArgument,
+    examples,
+    load_robot,
+    note,
+    print_json,
+    tell,
+    with_model_options,
+)
 from footfall.cli.run_options import with_run_options
 from nptrace._types import Given
 
@@ -27,6 +36,7 @@ WRITTEN_AS = ("c", "fmu")
 
 
 @with_run_options("gait", "speed", "ground", "dt")
+@with_model_options
 def command(
     robot: RobotArgument,
     what: Annotated[

@@ -137,5 +137,5 @@ def _walked(simulation: Simulation, tick: object, samples: int) -> tuple[np.ndar
     return np.array(rows), np.array(answers)
 
 
-def _flat(nest: object) -> np.ndarray:
-    return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in tree.flatten(nest)[0]])
+def _flat(pytree: object) -> np.ndarray:
+    return np.concatenate([np.ravel(np.asarray(leaf, float)) for leaf in tree.flatten(pytree)[0]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import JsonOption, console, examples, load_robot, print_json, progress
+from footfall.cli.common import JsonOption, console, examples, load_robot, print_json, progress, with_model_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,6 +25,7 @@ EXAMPLES = examples(
 WHAT = ("motors",)
 
 
+@with_model_options
 def command(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="motors.")],
     file: Annotated[

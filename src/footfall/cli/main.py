@@ -101,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """What an error says; one of the operating system without its number."""
+    """Return the message of an error; one of the operating system without its number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

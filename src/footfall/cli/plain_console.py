@@ -11,7 +11,7 @@ from footfall.errors import printable
 
 
 class PlainConsole(Console):
-    """What is to have a colour is a ``rich.text.Text``; a string is a string."""
+    """A console that colours only a ``rich.text.Text``; a string is printed as it is."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, **options)

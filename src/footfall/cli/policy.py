@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import JsonOption, console, examples, load_robot, print_json, progress, tell
+from footfall.cli.common import (
+    JsonOption,
+    console,
+    examples,
+    load_robot,
+    print_json,
+    progress,
+    tell,
+    with_model_options,
+)
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
@@ -23,6 +32,7 @@ WHAT = ("check", "evaluate")
 _FAILED = 1
 
 
+@with_model_options
 def command(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="check or evaluate.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy, .onnx or .npz.")],

@@ -47,10 +47,10 @@ def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
             Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3))),
             Command(forward=command[0], sideways=command[1], turn=command[2]),
         )
-        asked, after = policy.tick(t[0], robot, sensed, wanted, rebuild(parts), heights)
-        asked = asked.broadcast(robot.nj)
+        joint_command, after = policy.tick(t[0], robot, sensed, wanted, rebuild(parts), heights)
+        joint_command = joint_command.broadcast(robot.nj)
         kept = [np.reshape(x, (-1,)) for x in tree.flatten(after)[0]]
-        return np.concatenate([asked.position, asked.kp, asked.kd, *kept])
+        return np.concatenate([joint_command.position, joint_command.kp, joint_command.kd, *kept])
 
     states, rng, size = random_states(robot, _SAMPLES), np.random.default_rng(0), int(edges[-1])
     sizes = {

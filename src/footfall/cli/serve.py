@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from footfall.cli.common import JsonOption, RobotArgument, examples, load_robot, note, print_json, tell
+from footfall.cli.common import (
+    JsonOption,
+    RobotArgument,
+    examples,
+    load_robot,
+    note,
+    print_json,
+    tell,
+    with_model_options,
+)
 from footfall.cli.run_options import MotorsOption
 from footfall.cli.signals import RealtimeOption, until_signal
 from footfall.errors import unknown
@@ -24,6 +33,7 @@ EXAMPLES = examples(
 PROTOCOL = "go2"
 
 
+@with_model_options
 def command(
     robot: RobotArgument = "go2",
     domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,

@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Simulate one run. A run file (TOML) holds any of the options; those given here win.
 
-    Exit status 1 when the robot fell or the run diverged.
+    Exit status 1 when the robot fell or gave up, or the run diverged; ``stopped`` says which.
     """
     if (robot is None) == (like is None):
         raise InputError("simulate takes a robot, a run file, or --like and a recording: one of them")
@@ -65,9 +65,8 @@ def command(
         _print(result)
     if (result["energy_residual"] or 0.0) > _MOST_RESIDUAL:
         note(f"the energy balance is off by {result['energy_residual']:.0%}: take a smaller --dt")
-    trouble = [event.message for event in rec.events if event.kind in ("fell", "diverged", "error")]
-    if run.simulation.stopped is not None or trouble:
-        note(run.simulation.stopped.message if run.simulation.stopped is not None else trouble[-1])
+    if result["stopped"] is not None:
+        note(result["stopped"])
         raise typer.Exit(1)
 
 

@@ -34,7 +34,10 @@ def command(
     workers: Annotated[int | None, typer.Option("--workers", help="Local processes; default: one per core.")] = None,
     allow_code: Annotated[
         bool,
-        typer.Option("--allow-code", help="The study's own function may run: it is code. Remembered for --resume."),
+        typer.Option(
+            "--allow-code",
+            help="The study's own function may run: it is code. Remembered for --resume.",
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

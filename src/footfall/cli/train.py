@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import JsonOption, examples, load_robot, print_json, progress, tell
+from footfall.cli.common import JsonOption, examples, load_robot, print_json, progress, tell, with_model_options
 from footfall.cli.run_options import MotorsOption
 from nptrace._types import Given
 
@@ -26,6 +26,7 @@ EXAMPLES = examples(
 )
 
 
+@with_model_options
 def command(
     robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
     task: Annotated[
@@ -106,7 +107,7 @@ def command(
 
 
 def _summarise(trained: Trained) -> None:
-    """What came of it, in words."""
+    """Print a summary of the training."""
     training, last = trained.training, trained.last
     kind = "of processor time" if training.device == "cpu" else "on the GPU"
     tell(
@@ -119,7 +120,7 @@ def _summarise(trained: Trained) -> None:
 
 
 def _ranges(given: list[str]) -> bool | dict[str, Given]:
-    """What ``--randomise`` says, by name; True, as the task has it, where it says nothing."""
+    """Return the ranges of ``--randomise`` by name; True, the task's own, where it names none."""
     from footfall.errors import InputError
 
     ranges: dict[str, Given] = {}

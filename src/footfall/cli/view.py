@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from footfall.cli import completing
-from footfall.cli.common import ModelOption, examples, load_recording, load_robot, note
+from footfall.cli.common import ModelOption, examples, load_recording, load_robot, note, with_model_options
 from footfall.errors import InputError
 from footfall.sim.run_options import OPTIONS
 
@@ -30,6 +30,7 @@ EXAMPLES = examples(
 )
 
 
+@with_model_options
 def command(
     subject: Annotated[
         str,

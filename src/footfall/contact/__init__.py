@@ -11,6 +11,7 @@ from footfall.contact.ground import Ground, Plane
 from footfall.contact.heightfield import Heightfield
 from footfall.contact.model import ContactModel, named
 from footfall.contact.patches import Patches
+from footfall.contact.planning import Planning
 from footfall.contact.points import ContactPoint, Sphere, contact_points, knees, spheres_of, trunk_corners
 from footfall.contact.stance import Stance
 from footfall.contact.steps import Steps
@@ -31,6 +32,7 @@ __all__ = [
     "Heightfield",
     "Patches",
     "Plane",
+    "Planning",
     "Sphere",
     "Stance",
     "Steps",

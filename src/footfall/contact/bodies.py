@@ -105,7 +105,7 @@ def _balls(robot: Robot, body: int) -> list[Ball]:
 
 
 def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
-    """Of a robot without a file: corners of the trunk's boxes; else the joints that a body carries are its ends."""
+    """Return balls of a robot without a file: corners of the trunk's boxes; else the joints that a body carries."""
     tree, found = robot.tree, []
     for link in robot.links:
         at, X_BL = tree.frames[link.name]
@@ -120,10 +120,10 @@ def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
     """Return the shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
     if robot.model_file is None:
         return {}
-    from footfall.robot.files.urdf_mjcf import read_draft
+    from footfall.robot.files.urdf_mjcf import draft_of
 
     try:
-        draft, _ = read_draft(robot.model_file)
+        draft, _ = draft_of(robot)
     except (FootfallError, OSError):
         return {}
     return {link: solid for link, shapes in draft.shapes.items() if (solid := [s for s in shapes if not s.visual])}

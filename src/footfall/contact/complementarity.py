@@ -39,7 +39,7 @@ METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
 _MANY = 10  # contacts: beyond, Newton's dense system would cost more to compile than all the rest of a robot
 _ROUNDS = 4  # of least squares and sweeps
-_TURNS = 90  # at most, of Newton's method for all contacts at once
+_ITERATIONS = 90  # at most, of Newton's method for all contacts at once
 _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
 
 
@@ -129,12 +129,12 @@ class Complementarity(ContactModel):
     def _bounce(self, space: ContactSpace, floor: Float[ndarray, "ns"], guess: _Found) -> tuple[_Found, ndarray]:
         """(what solving twice found, impulses): once to stop, once with the floor of the bounce."""
 
-        def once(turn: float, carry: tuple[ndarray, ndarray, _Found]) -> tuple[ndarray, ndarray, _Found]:
+        def once(iteration: float, carry: tuple[ndarray, ndarray, _Found]) -> tuple[ndarray, ndarray, _Found]:
             least, stopping, before = carry
             found = self._solve(
                 ContactProblem(space.A, space.V_free, least, space.friction), before.impulses, before.slips
             )
-            first = turn < 0.5
+            first = iteration < 0.5
             up = bounce_floor(
                 floor, found.impulses, space.V_before, space.V_free, self.restitution, self.slowest_bounce
             )
@@ -160,7 +160,7 @@ class Complementarity(ContactModel):
         together = self.method == "auto" and _FEW < problem.contacts <= _MANY
         rounds = _ROUNDS if squares else 2 * _ROUNDS if together else 1
 
-        def once(turn: float, before: _Found) -> _Found:
+        def once(iteration: float, before: _Found) -> _Found:
             guess, sliding, unsolved, iterations = before.impulses, before.slips, np.max(before.residuals), 0.0
             if squares:
                 found, found_slips, unsolved, iterations = solve_by_least_squares(
@@ -173,7 +173,7 @@ class Complementarity(ContactModel):
             )
             left = residuals(problem, guess)
             if together:
-                guess, sliding, left, iterations = self._together(problem, guess, sliding, left, turn)
+                guess, sliding, left, iterations = self._together(problem, guess, sliding, left, iteration)
             done = np.max(before.residuals) <= self.tolerance  # left alone, while others that share lanes go on
             return _Found(
                 select(done, before.impulses, guess),
@@ -192,22 +192,22 @@ class Complementarity(ContactModel):
         )
 
     def _together(
-        self, problem: ContactProblem, impulses: ndarray, slips: ndarray, left: ndarray, turn: float
+        self, problem: ContactProblem, impulses: ndarray, slips: ndarray, left: ndarray, iteration: float
     ) -> tuple[ndarray, ndarray, ndarray, float]:
-        """(impulses, slips, residuals, turns made) by Newton's method, where sweeps left more than is promised.
+        """(impulses, slips, residuals, iterations made) by Newton's method, where sweeps left more than is promised.
 
         From what the sweeps found; the second time from nothing, the next two with more damping: where one way goes
         round in a circle another does not.
         """
         worst = np.max(left)
         unsolved = select(worst <= self.tolerance, 0.0, worst)
-        afresh, least = np.abs(turn - 1.0) < 0.5, select(np.abs(turn - 2.5) < 1.0, 1e-5, 1e-9)
+        afresh, least = np.abs(iteration - 1.0) < 0.5, select(np.abs(iteration - 2.5) < 1.0, 1e-5, 1e-9)
         guess, sliding = select(afresh, 0.0, impulses), select(afresh, 0.0, slips)
         found, found_slips, _, made = solve_by_newton(
-            problem, guess, sliding, _TURNS, 0.1 * self.tolerance, unsolved, least
+            problem, guess, sliding, _ITERATIONS, 0.1 * self.tolerance, unsolved, least
         )
         after = residuals(problem, found)
-        better = (np.max(after) < worst) & (unsolved > 0.0)  # not better where it is no number
+        better = (np.max(after) < worst) & (unsolved > 0.0)  # not better where it is not a number
         return select(better, found, impulses), select(better, found_slips, slips), select(better, after, left), made
 
 

@@ -105,7 +105,7 @@ class Course(Treads):
         return R @ super().frame(p)
 
     def height(self, x: Scalar) -> Scalar:
-        """Of the course at a place [m]; on a slope with steps that of the tread under it, not of a riser beside it."""
+        """Return the height of the course [m]; on a slope with steps that of the tread, not of a riser beside it."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return (s * x + self.level(self._tread_at(x / c)[0])) / c
 

@@ -101,7 +101,7 @@ def raised(t: Scalar, length: float, radius: float) -> Scalar:
 
 
 def _common(first: Float[ndarray, "3"], last: Float[ndarray, "3"]) -> tuple[Scalar, Scalar]:
-    """What intervals on three axes have in common with that from 0 to 1."""
+    """Return the intersection of intervals on three axes with that from 0 to 1."""
     low = np.maximum(np.maximum(first[0], first[1]), np.maximum(first[2], 0.0))
     high = np.minimum(np.minimum(last[0], last[1]), np.minimum(last[2], 1.0))
     return low, high

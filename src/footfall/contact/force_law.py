@@ -53,7 +53,8 @@ class LinearisedForce:
 class ForceLaw(ContactModel):
     """A contact force that depends on depth and velocity. Override ``law``.
 
-    ``implicit`` takes its derivatives at the end of the step.
+    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class nothing is chosen
+    within a step: it is predicted by the derivatives and corrected by what is ``allowed``.
     """
 
     implicit: bool = True
@@ -70,19 +71,23 @@ class ForceLaw(ContactModel):
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
     def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
-        """What the law remembers from step to step: nothing."""
+        """Return what the law remembers from step to step: nothing."""
         return {}
 
     # -- what is chosen within a step --------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
         """Return the choice before the first iteration of a step: all spheres that touch hold."""
-        return {"holds": np.ones(count)}
+        return {} if self.one_solve else {"holds": np.ones(count)}
+
+    def allowed(self, point: ContactPoint, f: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
+        """Return a force that a ``one_solve`` step predicts as it acts, in base axes: here one that does not pull."""
+        return np.where(point.R_BC[:, 2] @ f > 0.0, f, 0.0)
 
     def linearised(
         self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, iteration: float
     ) -> LinearisedForce:
         """Return the force of one sphere under its modes, from the velocity v_B of its contact point in base axes."""
-        hold, R_BC = modes["holds"], point.R_BC
+        hold, R_BC = modes.get("holds", 1.0), point.R_BC
         force, derivatives = self.law(-point.distance, R_BC.T @ v_B, point.friction, dt)
         f, D = R_BC @ force, (R_BC * (dt * derivatives)) @ R_BC.T
         return LinearisedForce(hold * f, hold * D, modes, (f, D, R_BC[:, 2], v_B))
@@ -122,14 +127,19 @@ class ForceLaw(ContactModel):
         """Return (accelerations, contact forces, memory): see ``contact.model``.
 
         An implicit step's memory holds the modes of all spheres and the number of the ``iteration``, and comes back
-        with the modes for the next one and how many have ``changed``. ``converged`` in it: these are the last.
+        with the modes for the next one and how many have ``changed``. ``converged`` in it: these are the last. A step
+        of a law with ``one_solve`` has no modes: the accelerations are a prediction, the forces what acts by then.
         """
         if not self.implicit or not points:
             laws = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
             forces = [point.R_BC @ f for point, f in zip(points, laws)]
             pushes = [point.J.T @ f for point, f in zip(points, forces)]
-            pushed = sum(pushes, start=force)
-            return solution(robot, M, pushed) if loops is None else _closed(robot, M, pushed, loops), forces, memory
+            return accelerations(robot, M, sum(pushes, start=force), loops), forces, memory
+        if self.one_solve:
+            spheres = [self.linearised(robot, point, point.J @ v, dt, {}, 0.0) for point in points]
+            a = self._solved(robot, M, force, points, spheres, loops)
+            ends = [sphere.force - sphere.D @ (point.J @ a) for point, sphere in zip(points, spheres)]
+            return a, [self.allowed(point, f) for point, f in zip(points, ends)], memory
         iteration = memory["iteration"]
         modes = [{key: memory[key][k] for key in self.modes(len(points))} for k in range(len(points))]
         if memory.get("converged"):
@@ -172,6 +182,13 @@ class ForceLaw(ContactModel):
         if loops is not None:
             return solve_closed(lambda b: solve_unsymmetric(robot, *factors, b, coupled), pushed, loops)[0]
         return nptrace.solution(factors, partial(solve_unsymmetric, robot, coupled=coupled), pushed, residual)
+
+
+def accelerations(
+    robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None = None
+) -> Float[ndarray, "nv"]:
+    """Return a of M a = force, whose loops stay closed where there are any."""
+    return solution(robot, M, force) if loops is None else _closed(robot, M, force, loops)
 
 
 def _closed(

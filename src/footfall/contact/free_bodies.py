@@ -87,7 +87,7 @@ class PlacedSolid(Ground):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBody:
-    """What all free bodies have besides shape, mass [kg] and the place of their middle at the start [m].
+    """The properties of all free bodies besides shape: mass [kg] and the position of the centre at the start [m].
 
     yaw [rad] about the vertical, or ``rotation`` (3 by 3); velocity [m/s] in world axes; omega [rad/s] in its own axes.
     friction: between it and anything else, that of the ground unless given; of two free bodies the lower one counts.
@@ -146,7 +146,7 @@ class FreeBody:
 
     @property
     def solid(self) -> Solid:
-        """What the spheres of others touch."""
+        """Return the solid that the spheres of others touch."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""What a ground is: where it lies under a point, which way it faces there, how rough it is; and the plane.
+"""Grounds: where the surface lies under a point, which way it faces there, how rough it is; and the plane.
 
 A ground is one file: a class that answers for points, and says how it is drawn, kept in files, placed in a MuJoCo model
 and spelled on the command line. ``terrain.KINDS`` lists the classes.

@@ -293,7 +293,7 @@ def checked_heights(value: Given) -> Given:
 
 
 def _spline(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
-    """Of the biquadratic B-spline, as ``Heightfield._shape``: m are its own slopes."""
+    """Evaluate the biquadratic B-spline, as ``Heightfield._shape`` does: m are its own slopes."""
     rows, slopes, curves = zip(*((_blend(row, t), *_bend(row, t)) for row in nodes))
     m_x, m_xx = _bend(rows, s)
     m_y, (m_yx, _) = _blend(slopes, s), _bend(slopes, s)
@@ -301,7 +301,7 @@ def _spline(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ..
 
 
 def _cells(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
-    """Of the bilinear cells, as ``Heightfield._shape``."""
+    """Evaluate the bilinear cells, as ``Heightfield._shape`` does."""
     rows, inclines, slopes, curves = zip(*((*_line(row, t), *_bend(row, t)) for row in nodes))
     height, h_x = _line(rows, s)
     m_x, m_xx = _bend(rows, s)

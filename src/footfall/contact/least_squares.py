@@ -52,7 +52,7 @@ def solve_by_least_squares(
         trial = x + part * solved_for(A, slopes_of(x, radii), F)
         trial_F = misfit(trial)
         trial_size = np.sqrt(trial_F @ trial_F)
-        done, better = size <= tolerance, trial_size < size  # not better where it is no number
+        done, better = size <= tolerance, trial_size < size  # not better where it is not a number
         taken = better & ~done
         return (
             select(taken, trial, x),

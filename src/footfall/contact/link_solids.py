@@ -62,7 +62,7 @@ def _solid(shape: Shape) -> tuple[ndarray, float, Transform] | None:
 
 
 def _own(robot: Robot, body: int) -> list[Solid]:
-    """Of a robot without a file: the boxes of its trunk; else rods from a joint to the joints and feet behind it."""
+    """Return solids of a robot without a file: the boxes of its trunk; else rods from joint to joint and foot."""
     tree, found = robot.tree, []
     if part_of(robot, body) == PARTS[0]:
         for link in robot.links:

@@ -1,4 +1,4 @@
-"""What a contact model is, and the names of those there are on the command line.
+"""The interface of a contact model, and the names of those there are on the command line.
 
 A model is evaluated once per step: how does a robot accelerate on which ``force`` acts and whose spheres are at
 ``points``? It returns accelerations, contact forces and its memory for the next step. Hard models give impulses: their
@@ -30,7 +30,7 @@ Memory = dict[str, PyTree]  # arrays by name; traced ones too
 
 
 class ContactModel(ABC):
-    """What the ground does to the robot.
+    """A model of the forces between the ground and the robot.
 
     A user's own class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does not
     derive from this one is given them by ``as_contact_model``.
@@ -38,6 +38,8 @@ class ContactModel(ABC):
 
     implicit: bool  # joint feedback is taken at the end of the step
     hard: ClassVar[bool] = False  # gives impulses, which only steps of the first order can take
+    # an implicit step has no modes, of spheres or joints: ``respond`` predicts, and gives the forces that act
+    one_solve: ClassVar[bool] = False
     missed: ClassVar[str] = "the contact model fell short of what it promises"  # when ``misses`` in its memory grow
 
     @abstractmethod
@@ -107,6 +109,10 @@ class AdaptedContactModel(Adapter, ContactModel):
         return bool(self.get("hard", ContactModel.hard))
 
     @property
+    def one_solve(self) -> bool:  # type: ignore[override]
+        return bool(self.get("one_solve", ContactModel.one_solve))
+
+    @property
     def missed(self) -> str:  # type: ignore[override]
         return str(self.get("missed", ContactModel.missed))
 
@@ -142,18 +148,19 @@ def as_contact_model(given: Given) -> ContactModel:
     return given if isinstance(given, ContactModel) else AdaptedContactModel(given)
 
 
-MODELS = ("compliant", "complementarity", "stance")
+MODELS = ("compliant", "complementarity", "stance", "planning")
 
 
 def named(name: str, **options: Any) -> ContactModel:
     """Return a contact model by its name on the command line: ``contact.named("stance")``; options are its own."""
     from footfall.contact.complementarity import Complementarity  # these import this module
     from footfall.contact.compliant import Compliant
+    from footfall.contact.planning import Planning
     from footfall.contact.stance import Stance
 
     if name not in MODELS:
         raise unknown("contact model", name, MODELS)
-    kinds: tuple[type[ContactModel], ...] = (Compliant, Complementarity, Stance)
+    kinds: tuple[type[ContactModel], ...] = (Compliant, Complementarity, Stance, Planning)
     return kinds[MODELS.index(name)](**options)
 
 

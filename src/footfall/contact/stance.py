@@ -90,7 +90,7 @@ class Stance(ContactModel):
         }
 
     def check(self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: ndarray, v: ndarray) -> None:
-        """Refuse a start in which a foot that is said to stand is in the air or moves."""
+        """Refuse a start in which a foot of the stance is in the air or moves."""
         X = joint_transforms(robot, q)
         for sphere, point in zip(spheres, contact_points(robot, X, poses_in_base(robot, X), spheres, ground)):
             if sphere.name not in self.stands:

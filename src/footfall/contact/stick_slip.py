@@ -188,7 +188,7 @@ class StickSlip(ForceLaw):
         return across + np.outer(k_n * on_cone, n)
 
     def _mu(self, slides: Scalar, speed: Scalar, point: ContactPoint, v_B: Float[ndarray, "3"]) -> Scalar:
-        """Of a sphere that slides, by the faster of its slip at the start and that found; or of one that sticks."""
+        """Return the friction of a sphere that slides, by its faster slip of start and end; or of one that sticks."""
         if not self._has_ratio:
             return point.friction
         at = np.maximum(np.maximum(speed, self._speed(self._tangential(point, v_B))), self.stick_speed)
@@ -207,7 +207,7 @@ class StickSlip(ForceLaw):
         return mu / speed
 
     def _creep(self, speed: Scalar, friction: Scalar) -> Scalar:
-        """The same of a sphere that sticks, whatever its speed: up to v_s a cubic, and what that comes to there."""
+        """Return the friction of a sphere that sticks, whatever its speed: up to v_s a cubic, then its value there."""
         s = np.minimum(speed / self.stick_speed, 1.0)
         steep = self.static_ratio * friction / self.stick_speed
         return 1.5 * steep - 0.5 * steep * (s * s)

@@ -2,7 +2,7 @@
 
     ff.Batch(robot, 1000, FixedModel(Locomotion(), robot), free=["trunk.mass"])
 
-A controller is told of the robot that is simulated. Where parameters of that robot differ within a batch, are
+A controller is given the robot that is simulated. Where parameters of that robot differ within a batch, are
 differentiated by, or stand for what nobody has measured, this one goes on planning with the robot it was given.
 """
 

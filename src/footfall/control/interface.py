@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, overload
 
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.adapters import Adapter, function_name, has_members
@@ -82,6 +82,13 @@ class Controller(ABC):
     def start(self, robot: Robot) -> PyTree:
         """Return the memory before the first tick: any pytree of arrays."""
 
+    def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
+        """Return the first memory for the robots of a batch with these numbers, from 0 on.
+
+        Leaves that differ between robots, as noise does, have an axis for them in front.
+        """
+        return memory
+
     @abstractmethod
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
@@ -113,6 +120,10 @@ class Controller(ABC):
     def nominal_command(self, robot: Robot) -> Command:
         """Return what a run commands it where no command is given: nothing, or the speed of its gait."""
         return Command()
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        """Return why it follows a component no further, in words, where there is more to say than how far."""
+        return {}
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         """Return (phase of the first leg [cycles], fraction of its full stride); None if it does not step."""
@@ -180,6 +191,11 @@ class ControllerWrapper(Controller):
     def start(self, robot: Robot) -> PyTree:
         return self.inner.start(robot)
 
+    def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
+        if _keeps_inner(memory):
+            return {**memory, "inner": self.wrapped.memory_of_robots(memory["inner"], numbers)}
+        return self.wrapped.memory_of_robots(memory, numbers)
+
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
         return self.wrapped.posture(robot)
 
@@ -188,6 +204,9 @@ class ControllerWrapper(Controller):
 
     def nominal_command(self, robot: Robot) -> Command:
         return self.wrapped.nominal_command(robot)
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        return self.wrapped.limit_reasons(robot)
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return self.wrapped.gait_phase(memory["inner"] if _keeps_inner(memory) else memory, t)
@@ -283,7 +302,7 @@ def as_controller(given: Given, what: str = "") -> Controller:
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
-            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} has not;"
+            f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} lacks;"
             " @ff.controller(rate=...) makes one of a function"
         )
     return given if isinstance(given, Controller) else AdaptedController(given)

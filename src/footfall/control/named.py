@@ -73,7 +73,7 @@ def schedule(name: str, speed: float = 0.0) -> Gait:
 def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any) -> Locomotion:
     """A controller that finds forces for a velocity command: ``balance``, ``mpc`` or ``whole_body``.
 
-    ``speed`` [m/s] is the one that it will mostly be told: gallops have a schedule for it.
+    ``speed`` [m/s] is the one that it will mostly be commanded: gallops have a schedule for it.
     """
     if name not in COMMAND_CONTROLLERS:
         raise unknown("controller on command", name, COMMAND_CONTROLLERS)

@@ -67,6 +67,21 @@ def with_stand(robot: Robot) -> Robot:
     return robot.replace(poses={**robot.poses, "stand": pose})
 
 
+def why_no_stand(robot: Robot) -> str:
+    """Return why a robot has no pose ``stand``, in words; empty if it has one."""
+    if "stand" in robot.poses:
+        return ""
+    if not robot.floating:
+        return "its base is fixed (floating=True frees it)"
+    if not robot.nf:
+        return "it has no feet (feet=[...] names them)"
+    try:
+        standing_state(robot)
+    except InputError as error:
+        return str(error)
+    return "none was asked for (footfall.control.posture.with_stand makes one)"
+
+
 def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
     """Whether a pose is a stand: all feet about level under the base, legs neither folded nor stretched."""
     soles = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])

@@ -28,7 +28,7 @@ class Sensed:
     v: Float[ndarray, "nv"]
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     imu: Inertial | None = None  # with sensors only
-    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as felt, with sensors only
+    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as measured, with sensors only
     gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
     contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
 

@@ -17,7 +17,7 @@ BODY, BELT = (188, 148, 92), (120, 88, 52)
 
 
 def object_solids(body: FreeBody) -> tuple[ColoredMesh, ...]:
-    """What is drawn of a free body, in its own axes."""
+    """Return the solids that draw a free body, in its own axes."""
     if isinstance(body, FreeBall):
         ball = capsule(np.zeros(3), np.zeros(3), body.radius, around=24)
         half = 0.12 * body.radius * np.array([0.0, 0.0, 1.0])

@@ -1,4 +1,4 @@
-"""What a robot looks like: the meshes of its model file where it has them, capsules and boxes of its links otherwise.
+"""Solids that draw a robot: the meshes of its model file if any, capsules and boxes of its links otherwise.
 
 Pages, replays and pictures draw with the same solids. A body of the tree has a few meshes in its own axes and moves as
 one.
@@ -114,7 +114,7 @@ def dressed(robot: Robot, file: str | Path) -> Robot:
     from footfall.robot.files.urdf_mjcf import load_model
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)  # said when the robot was first read
+        warnings.simplefilter("ignore", ModelWarning)  # reported when the robot was first read
         model = load_model(file, floating=robot.floating)
     places = [{j.name: j.origin for j in each.joints} for each in (robot, model)]
     same = places[0].keys() == places[1].keys() and all(np.allclose(p, places[1][k]) for k, p in places[0].items())
@@ -185,10 +185,10 @@ def _merged(solids: list[ColoredMesh]) -> list[ColoredMesh]:
 # -- meshes of a model -------------------------------------------------------------------------------------------------
 def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMesh, ...]], str]:
     """The visual shapes of the model file on the robot's bodies, and a sentence on those that are not there."""
-    from footfall.robot.files.urdf_mjcf import read_draft
+    from footfall.robot.files.urdf_mjcf import draft_of
 
     assert robot.model_file is not None
-    draft, package = read_draft(robot.model_file)
+    draft, package = draft_of(robot)
     seen = any(shape.visual for shapes in draft.shapes.values() for shape in shapes)
     placed: list[tuple[int, Mesh, Shape]] = []
     wrong: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMe
         faces = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns triangles over
         color = mesh.color or shape.color or body_color(robot, at)
         found[at].append(ColoredMesh((vertices * scale) @ X_BS.R.T + X_BS.p, faces, color, shape.kind != "sphere"))
-    note = _note(robot, len(package.missing), wrong, bool(placed))
+    note = _note(robot, len(package.missing) + len(package.outside), wrong, bool(placed))
     return [tuple(_merged(solids)) for solids in found], note
 
 

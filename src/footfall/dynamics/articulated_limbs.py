@@ -47,20 +47,20 @@ class Articulated:
         return np.concatenate([self.A @ alpha + self.B @ a, self.B.T @ alpha + self.C @ a])
 
     def less(self, U: Float[ndarray, "6"], K: Float[ndarray, "6"]) -> Articulated:
-        """Less U Kᵀ: what is felt through a joint that gives way."""
+        """Less U Kᵀ: the inertia seen through a joint that gives way."""
         return Articulated(
             symmetric(self.A - np.outer(U[:3], K[:3])),
             self.B - np.outer(U[:3], K[3:]),
             symmetric(self.C - np.outer(U[3:], K[3:])),
         )
 
-    def turned(self, R: _Matrix, about: int | None = None, onto: Articulated | None = None) -> Articulated:
+    def rotated(self, R: _Matrix, about: int | None = None, onto: Articulated | None = None) -> Articulated:
         """In other axes; ``about`` which coordinate axis R turns, if it is known, ``onto`` what it is added to then."""
         own = (self.A, self.B, self.C)
         if about is None or onto is None:
             A, B, C = (R @ block @ R.T for block in own)
         else:
-            A, B, C = (_turned(R, block, about, start) for block, start in zip(own, (onto.A, onto.B, onto.C)))
+            A, B, C = (_rotated(R, block, about, start) for block, start in zip(own, (onto.A, onto.B, onto.C)))
         return Articulated(symmetric(A), B, symmetric(C))
 
     def moved(self, p: Float[ndarray, "3"]) -> Articulated:
@@ -161,8 +161,8 @@ def folded_limbs(
         j, S = tree.parent[i], joint_twist(robot, i, 1.0)
         U = inertia[i].times(S)
         reciprocal = 1.0 / (S @ U + armature[i - 1])
-        asked = force[tree.dof(i)] - S @ wrench[i]
-        own[i] = asked * reciprocal
+        applied = force[tree.dof(i)] - S @ wrench[i]
+        own[i] = applied * reciprocal
         if tree.children[i]:
             gains[i] = U * reciprocal
             inertia[j] = _onto_parent(robot, i, X[i], angles[i - 1], inertia[i].less(U, gains[i]), inertia[j])
@@ -184,7 +184,7 @@ def _wrenches(
     v: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> dict[int, Float[ndarray, "6"]]:
-    """What every body needs while nothing accelerates but what has to: eqs. (19)-(20), gravity as eq. (24) has it."""
+    """Return the wrench of every body with the prescribed accelerations only: eqs. (19)-(20), gravity as in (24)."""
     tree, rates, found = robot.tree, joint_rates(robot, v), {}
     omega, alpha, a = {0: v[:3]}, {0: np.zeros(3)}, {0: upward(X[0], gravity)}
     B = {0: point_acceleration_matrix(omega[0], alpha[0])}
@@ -216,15 +216,15 @@ def _point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"
 def _onto_parent(
     robot: Robot, i: int, X: Transform, angle: float, inertia: Articulated, parent: Articulated
 ) -> Articulated:
-    """The parent with what is felt through joint i, whose turn comes first, since it has zeros."""
+    """The parent with the inertia seen through joint i, whose rotation comes first, since it has zeros."""
     body, nothing = robot.tree.bodies[i], Articulated.of(Inertia.zero())
     about = coordinate_axis(body.axis)
     if body.kind != "revolute" or about is None:
-        return parent + inertia.turned(X.R).moved(X.p)
+        return parent + inertia.rotated(X.R).moved(X.p)
     R_JB = about_axis(body.axis, angle)
     if _is_zero(X.p) and _is_identity(body.X_PJ.R):
-        return inertia.turned(R_JB, about, parent)
-    return parent + inertia.turned(R_JB, about, nothing).turned(body.X_PJ.R).moved(X.p)
+        return inertia.rotated(R_JB, about, parent)
+    return parent + inertia.rotated(R_JB, about, nothing).rotated(body.X_PJ.R).moved(X.p)
 
 
 def _wrench_onto_parent(X: Transform, wrench: Float[ndarray, "6"], parent: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
@@ -256,7 +256,7 @@ def _plus_cross(x: Float[ndarray, "3"], a: Float[ndarray, "3"], b: Float[ndarray
     return x + a[ahead] * b[behind] - a[behind] * b[ahead]
 
 
-def _turned(R: _Matrix, A: _Matrix, about: int, start: _Matrix) -> _Matrix:
+def _rotated(R: _Matrix, A: _Matrix, about: int, start: _Matrix) -> _Matrix:
     """start + R A Rᵀ about a coordinate axis, with half as many operations, as of a plane tensor."""
     i, j, k = (about + 1) % 3, (about + 2) % 3, about
     c, s = R[i, i], R[j, i]

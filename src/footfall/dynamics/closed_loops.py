@@ -68,7 +68,7 @@ def closed_dynamics(
 
 
 def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopConstraint:
-    """What keeps loops closed over a step of ``dt``.
+    """Return the constraint that keeps loops closed over a step of ``dt``.
 
     Joints advance by their velocities at the end of the step, q⁺ = q + dt v⁺, so that e⁺ = e + dt G v⁺ + ½ dt² γ + ...:
     v⁺ is chosen for this to vanish, and the step takes back what is left of the third order
@@ -91,7 +91,7 @@ def posture_constraint(
 
     def link_pose(link: str) -> Transform:
         body, X_BL = robot.tree.frames[link]
-        return poses[body] @ Transform(at_q.turns[body] @ X_BL.R, at_q.point(body, X_BL.p))
+        return poses[body] @ Transform(at_q.rotations[body] @ X_BL.R, at_q.point(body, X_BL.p))
 
     rows = rows_of(robot, poses, link_pose, joint_positions(robot, q), joint_rates(robot, v))
     return step_constraint(rows, v, dt)

@@ -86,7 +86,7 @@ def from_euler_coordinates(robot: Robot, x: Float[ndarray, "nv"], order: str = "
 
 
 def euler_velocity_map(robot: Robot, x: Float[ndarray, "nv"], order: str = "zyx") -> Float[ndarray, "nv nv"]:
-    """Return N with v = N dx/dt: eqs. (41)-(42) of de Paula et al. 2024 mended, the block diag(E, R_BW, 1)."""
+    """Return N with v = N dx/dt: eqs. (41)-(42) of de Paula et al. 2024 corrected, the block diag(E, R_BW, 1)."""
     _check(robot, order)
     N = np.eye(robot.nv)
     N[:3, :3] = rotation.euler_rates_to_body(x[:3], order)
@@ -103,7 +103,7 @@ def _check(robot: Robot, order: str) -> None:
 
 # -- virtual joints --------------------------------------------------------------------------------------------------
 def with_virtual_joints(robot: Robot, order: str = "zyx") -> Robot:
-    """The same robot on a fixed base: three virtual sliders (x, y, z), then three virtual hinges in the given order.
+    """Return the robot on a fixed base with three virtual sliders (x, y, z), then three virtual hinges in some order.
 
     Its q is (p_WB, ξ, joints): the virtual joints of the lecture slides, Euler singularity included.
     """

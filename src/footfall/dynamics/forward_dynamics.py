@@ -79,9 +79,9 @@ def forward_dynamics(
     at_q = posture(robot, q)
     standing, X = at_q.robot, at_q.X
     composite = composite_bodies(standing, X)
-    # a floating robot falls as a whole: gravity is felt by its base's acceleration alone, and turns with nothing else
-    felt = np.zeros(3) if robot.floating else gravity
-    force = generalised(robot, tau) - composite_bias(standing, X, composite, v, felt, at_q.still)
+    # a floating robot falls as a whole: gravity acts on its base's acceleration alone, and turns with nothing else
+    applied_gravity = np.zeros(3) if robot.floating else gravity
+    force = generalised(robot, tau) - composite_bias(standing, X, composite, v, applied_gravity, at_q.still)
     if external is not None:
         force = force + external
     a = solution(standing, composite_mass_matrix(standing, X, composite), force)

@@ -25,7 +25,7 @@ def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"
 
 
 def composite_bodies(robot: Robot, X: list[Transform]) -> list[Inertia]:
-    """Of every body and all that it carries, eq. (26)."""
+    """Return the inertia of every body with all that it carries, eq. (26)."""
     composite = [body.inertia for body in robot.tree.bodies]
     for i in reversed(range(1, len(X))):
         j = robot.tree.parent[i]

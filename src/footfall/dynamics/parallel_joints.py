@@ -29,13 +29,13 @@ class PosedRobot:
 
     robot: Robot  # its bodies' inertias are base parameters, and like its feet they are as they stand at q
     X: list[Transform]  # axes and origin of every body in its parent's; 0: the base in the world
-    turns: list[Float[ndarray, "3 3"]]  # of the bodies in their axes
+    rotations: list[Float[ndarray, "3 3"]]  # of the bodies in their axes
     origins: list[Float[ndarray, "3"]]  # of the bodies' own frames, before their turn
     still: frozenset[int]  # bodies whose axes do not turn in their parents'
 
     def point(self, body: int, p: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
         """Return a point of a body, given in the body's own frame."""
-        return self.turns[body] @ (self.origins[body] + p)
+        return self.rotations[body] @ (self.origins[body] + p)
 
 
 def posture(robot: Robot, q: Float[ndarray, "nq"]) -> PosedRobot:
@@ -49,19 +49,21 @@ def posture(robot: Robot, q: Float[ndarray, "nq"]) -> PosedRobot:
     for i, body in enumerate(tree.bodies[1:], start=1):
         j, axis_P = tree.parent[i], body.X_PJ.R @ body.axis
         ahead = axis_P @ (at.origins[j] + body.X_PJ.p) if j > 0 and body.kind == "revolute" else 0.0
-        p, R = at.point(j, body.X_PJ.p - ahead * axis_P), body.X_PJ.R if i in senses else at.turns[j] @ body.X_PJ.R
-        turn = np.eye(3)
+        p, R = at.point(j, body.X_PJ.p - ahead * axis_P), body.X_PJ.R if i in senses else at.rotations[j] @ body.X_PJ.R
+        rotation = np.eye(3)
         if i in shares:
             angles[i] = angles[i] + senses.get(i, 0.0) * angles[j]
-            turn = about_axis(body.axis, angles[i])
+            rotation = about_axis(body.axis, angles[i])
         elif body.kind == "revolute":
             R = R @ about_axis(body.axis, angles[i])
         else:
             p = p + (R @ body.axis) * angles[i]
         at.X.append(Transform(R, p))
-        at.turns.append(turn)
+        at.rotations.append(rotation)
         at.origins.append(ahead * body.axis)
-        inertias.append(fixed[i].to_parent(Transform(np.eye(3), at.origins[i])).to_parent(Transform(turn, np.zeros(3))))
+        inertias.append(
+            fixed[i].to_parent(Transform(np.eye(3), at.origins[i])).to_parent(Transform(rotation, np.zeros(3)))
+        )
     return replace(at, robot=robot.with_tree(_standing(at, inertias)))
 
 
@@ -72,9 +74,9 @@ def _standing(at: PosedRobot, inertias: list[Inertia]) -> Tree:
         replace(
             body,
             inertia=inertia,
-            spins=tuple(replace(spin, momentum=turn @ spin.momentum) for spin in body.spins),
+            spins=tuple(replace(spin, momentum=rotation @ spin.momentum) for spin in body.spins),
         )
-        for body, inertia, turn in zip(tree.bodies, inertias, at.turns)
+        for body, inertia, rotation in zip(tree.bodies, inertias, at.rotations)
     ]
     feet = tuple(at.point(i, p) for i, p in zip(tree.feet, tree.foot_positions))
     return replace(tree, bodies=tuple(bodies), foot_positions=feet)

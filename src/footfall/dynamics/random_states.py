@@ -67,17 +67,17 @@ def with_modes(robot: Robot, states: States) -> States:
     A mode that its robot cannot hold at a state (feet whose constraints depend on each other, or nearly so) gives way
     to the next: there the formalisms have no one answer to agree on.
     """
-    turns = all_modes(robot)[::-1]
+    modes = all_modes(robot)[::-1]
     found = np.zeros((len(states), robot.nf))
     for k, q in enumerate(states.q):
-        found[k] = _mode_to_hold(robot, q, turns[k % len(turns) :] + turns)
+        found[k] = _mode_to_hold(robot, q, modes[k % len(modes) :] + modes)
     return replace(states, mode=found)
 
 
-def _mode_to_hold(robot: Robot, q: ndarray, turns: list[ndarray]) -> ndarray:
+def _mode_to_hold(robot: Robot, q: ndarray, modes: list[ndarray]) -> ndarray:
     try:
         J = feet_jacobian(robot, q)[:, 3:]
-        return next(mode for mode in turns if holds(J, mode))
+        return next(mode for mode in modes if holds(J, mode))
     except Exception:  # a broken Jacobian is for the checks to find, not for the choice of states
         return np.zeros(robot.nf)
 

@@ -67,7 +67,7 @@ class Variable:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """What goes into a ``.fmu``."""
+    """The contents of a ``.fmu``."""
 
     name: str  # also that of its binary
     program: Program  # (state, inputs) to the next state
@@ -111,10 +111,10 @@ def _with_controller(simulation: Simulation, name: str) -> Unit:
     inputs = Inputs(command_at(simulation.command, 0.0), np.zeros(6))
     program = compiling.program(rollout_tick, simulation.model, simulation.state, inputs)
     units = dict(zip((f.name for f in dataclasses.fields(Command)), ("m/s", "m/s", "rad/s", "m", "rad", "rad")))
-    asked = [(f"command.{key}", unit, float(getattr(simulation.command, key))) for key, unit in units.items()]
+    commands = [(f"command.{key}", unit, float(getattr(simulation.command, key))) for key, unit in units.items()]
     name = name or simulation.model.acting.name
     words = f"{simulation.robot.name} under {simulation.model.acting.name}"
-    return _unit(simulation, name, program, simulation.state, [*asked, *_push()], words)
+    return _unit(simulation, name, program, simulation.state, [*commands, *_push()], words)
 
 
 def _without(simulation: Simulation, name: str) -> Unit:
@@ -123,12 +123,12 @@ def _without(simulation: Simulation, name: str) -> Unit:
     command = JointCommand(standing).broadcast(simulation.robot.nj)
     program = compiling.program(physics, model, state, command, np.zeros(6))
     units = dict(zip(("position", "velocity", "kp", "kd", "torque"), ("rad", "rad/s", "N.m/rad", "N.m.s/rad", "N.m")))
-    asked = [
+    commands = [
         (f"command.{key}.{joint}", unit, float(start))
         for key, unit in units.items()
         for joint, start in zip(simulation.robot.joint_names, getattr(command, key))
     ]
-    return _unit(simulation, name or "step", program, state, [*asked, *_push()], f"{simulation.robot.name} alone")
+    return _unit(simulation, name or "step", program, state, [*commands, *_push()], f"{simulation.robot.name} alone")
 
 
 def _push() -> list[tuple[str, str, float]]:

@@ -1,4 +1,4 @@
-"""What can be written as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
+"""Subjects of an export as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
 
 Everything is traced as it runs here; the test that goes with each C file holds it to plain NumPy.
 """
@@ -100,7 +100,7 @@ def exported(
     result: str = "result",
     tolerance: float = 1e-12,
 ) -> Exported:
-    """Trace a function of a constant and nests; ``rows`` are arguments for its samples, ``names`` what they are."""
+    """Trace a function of a constant and pytrees; ``rows`` are arguments for its samples, ``names`` what they are."""
     program = compiling.program(function, constant, *rows[0])
     answers = [function(constant, *row) for row in rows]
     return Exported(
@@ -114,18 +114,18 @@ def exported(
     )
 
 
-def _fields(nest: PyTree, name: str) -> list[tuple[str, tuple[int, ...]]]:
-    return list(zip(tree.labels(nest, name), (np.shape(leaf) for leaf in tree.flatten(nest)[0])))
+def _fields(pytree: PyTree, name: str) -> list[tuple[str, tuple[int, ...]]]:
+    return list(zip(tree.labels(pytree, name), (np.shape(leaf) for leaf in tree.flatten(pytree)[0])))
 
 
-def _flat(nest: PyTree) -> ndarray:
-    leaves = tree.flatten(list(nest) if isinstance(nest, Sequence) else nest)[0]
+def _flat(pytree: PyTree) -> ndarray:
+    leaves = tree.flatten(list(pytree) if isinstance(pytree, Sequence) else pytree)[0]
     return np.concatenate([np.zeros(0), *(np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves)])
 
 
 # -- by name -----------------------------------------------------------------------------------------------------------
 def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
-    """What ``footfall export ROBOT NAME`` writes; ``options`` are those of a run, such as a gait or a speed."""
+    """Return the subject of ``footfall export ROBOT NAME``; ``options`` are those of a run, such as a gait."""
     for package, names in FUNCTIONS.items():
         if name in names:
             return _of_function(robot, package, name)
@@ -211,8 +211,8 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     """
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period
-    asked = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
-    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], asked, s.memory) for s in _moments(simulation)]
+    command = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
+    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], command, s.memory) for s in _moments(simulation)]
     return exported(
         f"{name}_controller",
         controlled,

@@ -5,7 +5,8 @@ Mini Cheetah's set A was fixed beforehand, B to E were picked among 200 random s
 a friction of 0.8. All are chosen, none published.
 
 Measured in hip heights, robot weights and sqrt(H / g) these numbers nearly agree (dynamic similarity), and so any other
-robot gets its own from them: ``scaled``.
+robot gets its own from them: ``scaled``. Where its motors do not turn fast enough for that, steps are lower and
+shorter, and joints stiffer, since feet that are lifted less must sink less.
 """
 
 from __future__ import annotations
@@ -15,23 +16,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from footfall.errors import InputError, unknown
+from footfall.gait.foot_path import foot_offset
 from footfall.gait.pattern import LEGS, Gait, named
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
-from footfall.kinematics.leg_inverse import hip_height
+from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import STANDARD, weight_of
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, and the speed measured [m/s], if it was."""
+    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why its
+    steps are shorter than they would be, if they are."""
 
     gait: Gait
     kp: float
     kd: float
     speed: float | None
+    shortened: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +243,9 @@ _SIMILAR = {
         half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
     ),  # any other, with its own duty and period but for a trot
 }
+_LOWER, _SPEED_MARGIN = 0.5, 0.9  # of the height of steps; of the motors' speeds
+_SPEED_TRIGGER = 1.2  # of the motors' speeds: what lags by less is made up for
+_MAX_STIFFER = 6.0
 _MAX_OFF_DIAGONAL = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
 
 
@@ -260,19 +269,64 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
         ramp=1.5,
         **timing,
     )
-    kp, kd = similar.kp * weight * H, similar.kd * weight * H * unit
+    made, shortened = within_motors(robot, made)
+    stiffer = min((similar.height * H / made.height) ** 1.5, _MAX_STIFFER)  # sinks less than feet are lifted less
+    kp, kd = stiffer * similar.kp * weight * H, stiffer * similar.kd * weight * H * unit
     joint_damping = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
     # damping that is there already: the gain makes up the rest, or the spring grows with it
     damping = sum(joint_damping) / len(joint_damping)
-    return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None)
+    return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None, shortened)
+
+
+def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:
+    """Return the gait with steps that the motors' speeds allow, and a sentence that names the slowest if it is changed.
+
+    Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down.
+    """
+    ratio, joint, limit = _fastest_joint(robot, gait)
+    if ratio <= _SPEED_TRIGGER:
+        return gait, None
+    made = gait.replace(height=_LOWER * gait.height)
+    for _ in range(3):  # nearly in proportion
+        scale = min(1.0, _SPEED_MARGIN / _fastest_joint(robot, made)[0])
+        made = made.replace(stride=scale * made.stride, height=scale * made.height, depth=scale * made.depth)
+    why = f"'{joint}' turns at {limit:.3g} rad/s at most, and would turn at {ratio * limit:.3g}"
+    return made, f"steps of {made.stride:.2g} m, not {gait.stride:.2g}, at {made.speed:.2g} m/s: {why}"
+
+
+def _fastest_joint(robot: Robot, gait: Gait, samples: int = 60) -> tuple[float, str, float]:
+    """Return (the highest joint rate of a cycle over the limit of its motor, the joint, that limit [rad/s])."""
+    limits = {a.joint: a.speed_limit for a in robot.actuators if 0.0 < a.speed_limit < math.inf}
+    stand = robot.poses["stand"].joints
+    worst = (0.0, "", math.inf)
+    for name in LEGS:
+        leg = leg_geometry(robot, name, nearly=True)
+        joints = [stand[j] for j in leg.joints]
+        depth = hip_height(leg, joints) - leg.radius
+        x, z = foot_offset(gait, np.arange(samples) / samples)
+        knee = knee_direction(leg, np.array(joints))
+        poses = [planar_inverse(leg, a, b - depth, knee, gait.foot_pitch).joints for a, b in zip(x, z)]
+        for j, path in zip(leg.joints, np.array(poses).T):
+            joint = robot.joint_names[j]
+            if joint in limits:
+                change = np.angle(np.exp(1j * (np.roll(path, -1) - path)))
+                rate = float(np.abs(change).max()) * samples / gait.period
+                worst = max(worst, (rate / limits[joint], joint, limits[joint]))
+    return worst
 
 
 def hip_height_of(robot: Robot) -> float:
     """Mean height of the hips over the ground in the robot's stand [m]."""
+    if not set(LEGS) <= set(robot.foot_names):
+        feet = ", ".join(robot.foot_names) or "none"
+        raise InputError(f"a gait is for the feet {', '.join(LEGS)}, and the feet of robot '{robot.name}' are: {feet}")
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]  # or says why not
     stand = robot.poses.get("stand")
-    if stand is None or not set(LEGS) <= set(robot.foot_names):
-        raise InputError(f"a gait of robot '{robot.name}' needs a pose 'stand' and the feet {', '.join(LEGS)}")
-    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    if stand is None:
+        raise InputError(
+            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
+            " footfall.control.posture.why_no_stand says why"
+        )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 

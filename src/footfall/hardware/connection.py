@@ -23,7 +23,7 @@ from footfall.spatial.quaternion import to_rotation
 
 @dataclass(frozen=True, kw_only=True)
 class RobotState:
-    """What a robot says of itself, joints and feet in footfall's order. It does not know where it is.
+    """The state that a robot reports, joints and feet in footfall's order. It does not know where it is.
 
     ``foot_load``: what the feet carry [N], NaN where no sensor says.
     """
@@ -46,10 +46,10 @@ class RobotState:
     def sensed(self, gravity: Gravity = GRAVITY) -> Sensed:
         """As a controller sees it: the base at the origin and without linear velocity, which no sensor measures."""
         R_WB = to_rotation(self.attitude)
-        felt = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
+        forces_B = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
         q = np.concatenate([np.zeros(3), self.attitude, self.position])
         v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
-        return Sensed(q=q, v=v, forces=felt @ R_WB.T, imu=self.imu, foot_force=felt, gravity=gravity)
+        return Sensed(q=q, v=v, forces=forces_B @ R_WB.T, imu=self.imu, foot_force=forces_B, gravity=gravity)
 
 
 @runtime_checkable
@@ -61,7 +61,7 @@ class Connection(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """What paces whoever drives the robot."""
+        """Return the clock that paces whoever drives the robot."""
         ...
 
     def read(self) -> RobotState | None:
@@ -73,6 +73,28 @@ class Connection(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+STILL = 0.1  # [rad/s] a joint that is faster has another position in the next state
+
+
+def is_newer(state: RobotState, last: RobotState | None) -> bool:
+    """Return whether a state was measured after another one; a message that was merely sent again was not.
+
+    The robot's own clock has to have advanced (one that is not finite is left to the limits), and the sensors must not
+    repeat bit for bit what they measured before while joints are reported to move.
+    """
+    if last is None or not np.isfinite(state.time):
+        return True
+    if state.time <= last.time:
+        return False
+    pairs = (
+        (state.position, last.position),
+        (state.velocity, last.velocity),
+        (state.imu.gyro, last.imu.gyro),
+        (state.imu.acceleration, last.imu.acceleration),
+    )
+    return not (np.abs(state.velocity).max() > STILL and all(np.array_equal(new, old) for new, old in pairs))
 
 
 def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:
@@ -93,7 +115,7 @@ class Watchdog:
         self._missing = False
 
     def silent(self, now: float) -> bool:
-        """The same, without counting."""
+        """Return whether states have been missing for too long, without counting it."""
         return now - self.last > self.patience
 
     def starved(self, now: float) -> bool:
@@ -105,4 +127,4 @@ class Watchdog:
     _missing: bool = False
 
 
-__all__ = ["Connection", "RobotState", "Watchdog", "damping"]
+__all__ = ["Connection", "RobotState", "Watchdog", "damping", "is_newer"]

@@ -1,8 +1,8 @@
 """A footfall controller drives a robot through a connection: preflight, soft start, walk, sit down; damp if in doubt.
 
-Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A stale
-state, a state out of limits, a command that is not finite, a controller that fails and the stop key end in ``damp``.
-However ``run`` ends, even by an error of what it was given, the last command is a damping one.
+Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A state
+that no longer comes or advances, a state out of limits, a command that is not finite, a controller that fails and the
+stop key end in ``damp``. However ``run`` ends, even by an error of what it was given, the last command damps.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.control.posture import standing_joints
 from footfall.errors import FootfallError, InputError
-from footfall.hardware.connection import Connection, RobotState, Watchdog, damping
+from footfall.hardware.connection import Connection, RobotState, Watchdog, damping, is_newer
 from footfall.hardware.glide import Glide, glide, lying_joints
 from footfall.hardware.limits import SafetyLimits, is_finite
 from nptrace._types import Json
 
-PATIENCE = 0.05  # [s] without a state after which the robot is damped
+PATIENCE = 0.05  # [s] without a new state after which the robot is damped
 RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
 SETTLE = 1.0  # [s] of standing still before it sits down
 LAST_WORDS = 0.3  # [s] of damping that is sent at the end
@@ -57,6 +57,7 @@ class Driver:
     seconds: float = 0.0  # since the first tick
     cut: int = 0  # commands that were cut to the limits
     unseen: int = 0  # ticks without a new state
+    frozen: int = 0  # of these, ticks with a state that was no newer than the one before
     reason: str = ""  # why it was damped, if it was
     phases: list[tuple[float, str]] = field(default_factory=list)
 
@@ -70,6 +71,7 @@ class Driver:
                 f"the controller's {self.controller.rate:g} Hz must divide the robot's {1.0 / self.period:g} Hz"
             )
         self._glide: Glide | None = None
+        self._repeats = False
         self._phase, self._ticks = "", 0  # ticks of the clock, with those that it skipped
         self._damp = damping(self.robot)
 
@@ -90,6 +92,10 @@ class Driver:
             self._ticks += self.connection.clock.wait()
             self.seconds = self._ticks * self.period
             new = self.connection.read()
+            self._repeats = new is not None and not is_newer(new, state)
+            if self._repeats:  # the robot goes on sending, and measures nothing new
+                new = None
+                self.frozen += 1
             self.unseen += new is None
             if new is not None:
                 state = new
@@ -127,7 +133,8 @@ class Driver:
         assert self.limits is not None
         asked = self.stop()
         if stale or state is None:
-            return self._give_up(f"no state of the robot for {1e3 * self.patience:.0f} ms")
+            words = "no new state: its clock or its sensors stand still" if self._repeats else "no state of the robot"
+            return self._give_up(f"{words} for {1e3 * self.patience:.0f} ms")
         if asked == "damp":
             return self._give_up("emergency stop")
         if words := self.limits.wrong(state):
@@ -188,14 +195,14 @@ class Driver:
         return command
 
     def _controlled(self, state: RobotState) -> JointCommand | None:
-        """What the controller asks, faded in over the held stand."""
+        """Return the controller's command, faded in over the held stand."""
         tick = self._ticks - self._taken
         t = tick * self.period
         if tick // self._every > self._called // self._every or self._asked is None:
             try:
                 wanted = self.wanted(t) if self._phase == "walk" else Command()
                 asked, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
-                self._asked, self._called = asked.broadcast(self.robot.nj), tick
+                self._asked, self._called = _as_floats(asked.broadcast(self.robot.nj)), tick
             except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
                 self._give_up(f"the controller failed: {_words(error)}")
                 return None
@@ -212,9 +219,16 @@ class Driver:
             "damped": self.reason,
             "cut": self.cut,
             "unseen": self.unseen,
+            "frozen": self.frozen,
             "phases": [[round(t, 4), phase] for t, phase in self.phases],
             "clock": self.connection.clock.report(),
         }
+
+
+def _as_floats(command: JointCommand) -> JointCommand:
+    """The command with arrays of floats: a controller may return arrays of objects."""
+    parts = (command.position, command.velocity, command.kp, command.kd, command.torque)
+    return JointCommand(*(np.asarray(part, dtype=float) for part in parts))
 
 
 def _words(error: Exception) -> str:

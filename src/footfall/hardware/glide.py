@@ -79,7 +79,7 @@ _BELLY = 0.13  # of the stretched leg: how far the trunk reaches below the hips
 
 
 def belly(robot: Robot) -> list[Foot]:
-    """What the robot lies on when its legs give way: a sphere under and over every hip, where its trunk would be."""
+    """Return what the robot lies on when its legs give way: a sphere under and over every hip, for its trunk."""
     tree = robot.tree
     poses = poses_in_base(robot, joint_transforms(robot, robot.state()[0]))
     hips = [next(body for body in tree.support[foot] if body) for foot in tree.feet]

@@ -1,7 +1,8 @@
-"""What a driven robot may be in and may be told: beyond the one it is damped, to the other commands are cut."""
+"""Limits of a driven robot: out of those on its state it is damped; commands are cut to those on commands."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -14,6 +15,8 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+
+UNIT = 0.01  # by which the length of an attitude may differ from 1
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Bounds:
         return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
 
     def wrong(self, command: JointCommand) -> str:
-        """What is wrong with a command, in a word or two; empty if nothing is."""
+        """Return what is wrong with a command, in a word or two; empty if nothing is."""
         for f in fields(JointCommand):
             value = np.asarray(getattr(command, f.name))
             if not np.isfinite(value).all():
@@ -44,8 +47,8 @@ class Bounds:
 
 
 class SafetyLimits:
-    """Of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' own limits, ``fast``: times their own
-    speed limits."""
+    """The limits of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' limits, ``fast``: times
+    their speed limits."""
 
     def __init__(self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2) -> None:
         self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast
@@ -60,6 +63,9 @@ class SafetyLimits:
         """Why a robot in this state must be damped; empty if it need not."""
         if not state.finite:
             return "the robot's state is not finite"
+        length = math.hypot(*state.attitude)
+        if not abs(length - 1.0) < UNIT:
+            return f"the trunk's attitude is not a unit quaternion: its length is {length:.3g}"
         lean = float(np.arccos(np.clip(to_rotation(state.attitude)[2, 2], -1.0, 1.0)))
         if lean > self.tilt:
             return f"the trunk leans by {np.degrees(lean):.0f} degrees"

@@ -17,7 +17,7 @@ _BLOCK = 125  # rows that are handed over at once: a quarter of a second at 500 
 
 
 class Appends(Protocol):
-    """What blocks of columns are appended to, such as a ``RecordingWriter``."""
+    """Where blocks of columns are appended, such as a ``RecordingWriter``."""
 
     def append(self, columns: Mapping[str, Operand]) -> None: ...
 

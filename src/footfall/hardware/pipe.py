@@ -50,7 +50,7 @@ class Inlet:
         end = time.monotonic() + timeout
         while len(self._rest) < self.size:
             if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise PipeBroken(f"the process at the other end said nothing for {timeout:g} s")
+                raise PipeBroken(f"the process at the other end sent nothing for {timeout:g} s")
             self._fill()
         found, self._rest = self._rest[: self.size], self._rest[self.size :]
         return found
@@ -60,7 +60,7 @@ class Inlet:
         end = time.monotonic() + timeout
         while b"\n" not in self._rest:
             if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise PipeBroken(f"the process at the other end said nothing for {timeout:g} s")
+                raise PipeBroken(f"the process at the other end sent nothing for {timeout:g} s")
             self._fill()
         found, _, self._rest = self._rest.partition(b"\n")
         return found.decode("ascii", "replace")

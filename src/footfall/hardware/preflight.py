@@ -1,4 +1,4 @@
-"""What must hold before a robot is driven: each check is a name, whether it holds, and what was found."""
+"""Checks before a robot is driven: each is a name, whether it holds, and what was found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from footfall.control.interface import Command, Controller
 from footfall.control.posture import standing_state
 from footfall.errors import FootfallError
-from footfall.hardware.connection import Connection, RobotState
+from footfall.hardware.connection import Connection, RobotState, is_newer
 from footfall.hardware.limits import SafetyLimits, is_finite
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
@@ -31,14 +31,17 @@ class Check:
 def preflight(connection: Connection, controller: Controller, limits: SafetyLimits) -> list[Check]:
     """Look at the robot for a moment, without sending it anything, and run the controller dry."""
     _until_at_rest(connection)
-    states = []
+    states, came = list[RobotState](), 0
     ticks = max(2, round(SECONDS / connection.clock.period))
     for _ in range(ticks):
         state = connection.read()
-        states += [state] if state is not None else []
+        came += state is not None
+        states += [state] if state is not None and is_newer(state, states[-1] if states else None) else []
         connection.clock.wait()
     share = len(states) / ticks
-    checks = [Check("states", share > 0.5, f"{len(states)} in {ticks} ticks")]
+    words = f"{len(states)} in {ticks} ticks"
+    words += f"; {came - len(states)} more were no newer than the one before" if came > len(states) else ""
+    checks = [Check("states", share > 0.5, words)]
     if not states:
         return checks
     return [*checks, *_of_state(states, limits), _of_controller(connection, controller, states[-1])]
@@ -82,9 +85,9 @@ def _of_controller(connection: Connection, controller: Controller, state: RobotS
         memory, took = controller.start(robot), []
         for k in range(_DRY_TICKS):
             began = time.thread_time()
-            asked, memory = controller(k / controller.rate, robot, standing, Command(), memory)
+            joint_command, memory = controller(k / controller.rate, robot, standing, Command(), memory)
             took.append(time.thread_time() - began)
-            if not is_finite(asked.broadcast(robot.nj)):
+            if not is_finite(joint_command.broadcast(robot.nj)):
                 return Check("controller", False, "it asks for numbers that are not finite")
     except FootfallError as error:
         return Check("controller", False, str(error))

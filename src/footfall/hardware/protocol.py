@@ -34,7 +34,7 @@ class RobotConnection(Connection, Protocol):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Of received states, by what became of them."""
+        """Return the numbers of received states, by what became of them."""
         ...
 
     def wait_for_state(self) -> RobotState: ...

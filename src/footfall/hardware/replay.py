@@ -23,7 +23,7 @@ _NEEDED = ("q", "v", "torque", "gyro", "acceleration")
 
 
 class Replay:
-    """A connection to a recording of ``footfall drive``, which has what the robot's sensors said."""
+    """A connection to a recording of ``footfall drive``, which has what the robot's sensors reported."""
 
     def __init__(self, recording: Recording) -> None:
         missing = [name for name in _NEEDED if name not in recording]
@@ -33,7 +33,7 @@ class Replay:
             raise InputError("a recording to replay needs two rows at least")
         self.robot, self.recording = recording.robot, recording
         self.clock = self
-        self.period = float(np.median(np.diff(recording.time)))
+        self.period = round(float(np.median(np.diff(recording.time))), 9)  # without the rounding of times
         self._times = recording.columns.get("robot_time", recording.time)
         self._columns = {name: recording[name] for name in _NEEDED}
         self.row, self._fresh = -1, False

@@ -37,7 +37,7 @@ class _Place:
         self._turn[0] += np.uint64(1)
 
     def take(self) -> bytes | None:
-        """What was written since the last call; None if nothing was."""
+        """Return what was written since the last call; None if nothing was."""
         for _ in range(_TRIES):
             before = int(self._turn[0])
             if before == self._seen:

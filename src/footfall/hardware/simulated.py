@@ -66,7 +66,7 @@ class SimulatedRobot:
         self.motors.check_fits(self.robot)
         self._measured = SensorWrapper(given, sensors or Sensors(), self.gravity)
         self.command, self._push = damping(self.robot, self.gravity), np.zeros(6)
-        self.body: RunState = replace(self.simulation.state, memory=())
+        self.body: RunState = _without_impulse(self.simulation.state)
         self._physics: Callable[..., RunState] = compile_physics(model, self.body, self.command, self._push)
         self.clock: Clock = clock if clock is not None else _Stepped(self)
         self.reset()
@@ -75,7 +75,7 @@ class SimulatedRobot:
         """Go back to the start, or to a state (q, v), at rest with damped joints."""
         self.simulation.reset()
         begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
-        self.body = replace(begun, memory=())
+        self.body = _without_impulse(begun)
         self.ticks, self.command = 0, damping(self.robot, self.gravity)
         late = self.motors.longest(1.0 / self.period)
         self._line = deque([stacked(self.command)] * (late + 1), late + 1)  # of commands, the newest first
@@ -126,6 +126,11 @@ class SimulatedRobot:
 
     def close(self) -> None:
         pass
+
+
+def _without_impulse(state: RunState) -> RunState:
+    """The state of the physics, without the controller's memory and the sums that a recording takes."""
+    return replace(state, memory=(), impulse=state.impulse[:0])
 
 
 @dataclass

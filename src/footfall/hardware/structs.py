@@ -23,7 +23,7 @@ _COMMAND = ("position", "velocity", "kp", "kd", "torque")
 
 @dataclass(frozen=True)
 class Structs:
-    """Of one robot: bytes of its states and commands, and back."""
+    """Converters of one robot between bytes and its states and commands."""
 
     robot: Robot
 

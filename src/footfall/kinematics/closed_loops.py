@@ -25,7 +25,7 @@ from nptrace.solve.elimination import least_squares
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 CLOSED = 1e-12  # [m] or [rad]: loops that are open by less are closed
-_TURNS = 20  # of Newton's method, at most
+_ITERATIONS = 20  # of Newton's method, at most
 _STARTS = 40  # random postures from which loops are tried to be closed
 _ENOUGH = 6  # of them, to choose from
 LinkPose = Callable[[str], Transform]
@@ -134,8 +134,8 @@ def _tie(
     shared = set(tree.support[a]) & set(tree.support[b])
     X_A, X_B = link_pose(loop.first), link_pose(loop.second)
     p, R_A = X_B.point(loop.to), X_A.R
-    turns = loop.kind == "frame"
-    J = np.zeros((6 if turns else 3, robot.nv))
+    has_axes = loop.kind == "frame"
+    J = np.zeros((6 if has_axes else 3, robot.nv))
     ends = []
     for body, sign in ((a, -1.0), (b, 1.0)):
         motion = _Motion(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
@@ -148,13 +148,13 @@ def _tie(
             else:
                 motion = _Motion(at, motion.omega, motion.alpha, motion.v + axis * rate, motion.a + 2.0 * spun)
             column = R_A.T @ (cross(axis, p - at) if revolute else axis)
-            if turns:
+            if has_axes:
                 column = np.concatenate([column, R_A.T @ axis if revolute else np.zeros(3)])
             J[:, tree.dof(j)] = sign * column
         ends.append(motion.moved(p))
     A, B = ends
     bias = R_A.T @ (B.a - A.a - 2.0 * cross(A.omega, B.v - A.v))
-    if turns:
+    if has_axes:
         bias = np.concatenate([bias, R_A.T @ (B.alpha - A.alpha - cross(A.omega, B.omega))])
     return loop.error(X_A, X_B), J, bias
 
@@ -167,7 +167,7 @@ def closed_joints(
 
     given: numbers of joints in ``robot.joint_names``, as many as the loops leave free; the independent ones
     (``loop_joints``) unless given. The others are found from where they are: near them, on their side of the linkage.
-    Newton's method, at most 20 turns; traced and differentiated like everything else.
+    Newton's method, at most 20 iterations; traced and differentiated like everything else.
     """
     if not robot.loops:
         return joints
@@ -187,12 +187,12 @@ def closed_joints(
             out[j] = out[j] - change
         return np.stack(out)
 
-    def turn(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
+    def iterate(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
         joints, far = carry
         found = closer(joints)
         return nptrace.select(far <= CLOSED, joints, found), np.max(np.abs(loop_rows(robot, _at(robot, found)).error))
 
-    found, _ = nptrace.repeat(_TURNS, turn, (joints, np.inf), until=lambda carry: carry[1] <= CLOSED)
+    found, _ = nptrace.repeat(_ITERATIONS, iterate, (joints, np.inf), until=lambda carry: carry[1] <= CLOSED)
     return nptrace.custom_fixed_point(found, closer)
 
 
@@ -232,10 +232,10 @@ def loop_drift(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -
 def motor_torques(robot: Robot, q: Float[ndarray, "nq"], torque: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
     """Torques of the independent joints that do what ``torque`` at all joints would: Tᵀτ, and none at the others."""
     known, base = loop_joints(robot), robot.nv - robot.nj
-    felt = loop_map(robot, q)[base:, base:].T @ torque
+    projected = loop_map(robot, q)[base:, base:].T @ torque
     out = [0.0 * torque[j] for j in range(robot.nj)]
     for k, j in enumerate(known.independent):
-        out[j] = felt[k]
+        out[j] = projected[k]
     return np.stack(out)
 
 

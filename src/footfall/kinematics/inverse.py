@@ -143,7 +143,7 @@ def _traced(
     iterations: int,
     shared: bool,
 ) -> Inverse:
-    """The same where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
+    """Solve where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
 
     Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
     """

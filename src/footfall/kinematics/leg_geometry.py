@@ -1,4 +1,4 @@
-"""What closed-form inverse kinematics needs to know of a leg, read off the robot's tree.
+"""The geometry of a leg that closed-form inverse kinematics needs, read off the robot's tree.
 
 A leg is the joints that move one foot and no other. Its axes, with all joints at zero, are e_x along its roll axis
 (forward), e_y along its pitch axes (left), e_z upwards: the trunk's own for every usual robot. Angles of pitch joints
@@ -25,10 +25,12 @@ KINDS = {
     "RPPP": "roll, pitch, pitch, pitch",
     "PP": "pitch, pitch",
     "PPP": "pitch, pitch, pitch",
+    "PRP": "pitch, roll, pitch",
     "PRPP": "pitch, roll, pitch, pitch",
 }
 _PARALLEL = 1e-9  # deviation of an axis [rad]
 _NEARLY = 0.8  # of the axes of legs that are built askew (4.4 degrees in Barkour): set straight, they are a guess
+_PLANAR = 0.1  # [rad] of the axes of legs of pitch joints alone, which are then set straight
 _SNAP = 1e-10  # residues of rounded angles in model files: a component below this is zero
 
 
@@ -88,11 +90,18 @@ def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
 
 @lru_cache(maxsize=128)
 def has_closed_form(robot: Robot, leg: str) -> bool:
-    """Return whether closed-form inverse kinematics puts the leg's foot where it should be."""
+    """Return whether closed-form inverse kinematics puts the leg's foot where it should be.
+
+    A leg of pitch joints alone cannot move its foot sideways: axes that are askew by little change nothing that an
+    iteration could make good.
+    """
     try:
         leg_geometry(robot, leg)
     except InputError:
-        return False
+        try:
+            return "R" not in _leg_geometry(robot, leg, _PLANAR).kind
+        except InputError:
+            return False
     return True
 
 
@@ -123,7 +132,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     steps = [_snapped([_dot(e, vector) for e in (e_x, e_y, e_z)]) for vector in vectors]
     two_axes = "R" in kind
     hip, links = (steps[0], steps[1:]) if two_axes else ((0.0, 0.0, 0.0), steps)
-    if kind == "PRPP":
+    if kind in ("PRP", "PRPP"):
         if abs(hip[2]) > 0 and askew <= _PARALLEL:
             raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
         # a place along the roll axis is free: count it as part of the thigh

@@ -110,7 +110,7 @@ def planar_inverse(leg: Leg, x: Scalar, z: Scalar, knee: int = 1, foot_pitch: fl
 
 def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: Any) -> list[LegPose]:
     """Every solution: knee behind and in front, the leg's plane below and above the roll axis where it has one."""
-    sides = (False, True) if "R" in leg_geometry(robot, leg).kind else (False,)
+    sides = (False, True) if "R" in leg_geometry(robot, leg, bool(options.get("nearly"))).kind else (False,)
     return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
 
 
@@ -192,14 +192,14 @@ def _roll_first(
     if side == 0.0:  # only the sign of the height matters
         roll = np.arctan2(-y, z) if above else np.arctan2(y, -z)
     else:
-        roll = _turn(side, height, y, z)
+        roll = _angle_about_x(side, height, y, z)
     angles, reached = _plane(leg, x, height - leg.hip[2], knee, foot_pitch)
     if leg.hip[2] == 0.0 and leg.foot is None:
         reached = (far >= inner * (1.0 - _SLACK)) & (far <= outer * (1.0 + _SLACK))
     return [roll, *angles], inside & reached
 
 
-def _turn(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
+def _angle_about_x(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
     """The angle about e_x that turns (a, b) into the direction of (y, z)."""
     return np.arctan2(a * z - b * y, a * y + b * z)
 
@@ -232,11 +232,34 @@ def _pitch_first(
     height = np.sqrt(np.maximum(height_square, 0.0))
     height = height if above else -height
     inside = inside & (height_square >= -_SLACK * square) & (flat > _SLACK * square)
-    roll = _turn(leg.side, -down, y, height)
+    roll = _angle_about_x(leg.side, -down, y, height)
     hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
     knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
     turn = np.arctan2(sin_lean * cos_pitch - cos_lean * sin_pitch, cos_lean * cos_pitch + sin_lean * sin_pitch)
     return [hip, roll, knee_angle, foot_pitch + turn - knee_angle], inside
+
+
+def _pitch_roll_pitch(
+    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Scalar], Scalar]:
+    """Pitch, roll, knee (Pupper v3): the distance from hip to foot fixes the knee, the foot's place to the side the
+    roll, and what is left the pitch."""
+    y = y - leg.hip[1]
+    flat = x * x + z * z
+    square = flat + y * y - leg.side * leg.side
+    cosine, sine, inside = _bend(leg.thigh, leg.shank, square, knee)
+    # the foot in the leg's plane, where the thigh's direction is fixed: ahead and below
+    a, b = leg.thigh.length + leg.shank.length * cosine, leg.shank.length * sine
+    c, s = math.cos(leg.thigh.angle), math.sin(leg.thigh.angle)
+    ahead, down = s * a + c * b, c * a - s * b
+    height_square = leg.side * leg.side + down * down - y * y
+    height = np.sqrt(np.maximum(height_square, 0.0))
+    height = height if above else -height
+    inside = inside & (height_square >= -_SLACK * (square + leg.side * leg.side)) & (flat > _SLACK * square)
+    roll = _turn(leg.side, -down, y, height)
+    hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
+    knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
+    return [hip, roll, knee_angle], inside
 
 
 def _roll_missing(
@@ -251,6 +274,7 @@ _SOLVERS = {
     "RPPP": _roll_first,
     "PP": _roll_missing,
     "PPP": _roll_missing,
+    "PRP": _pitch_roll_pitch,
     "PRPP": _pitch_first,
 }
 

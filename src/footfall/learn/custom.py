@@ -1,4 +1,4 @@
-"""A task with parts of one's own: ground, reward terms, observations and commands, as plain functions of NumPy.
+"""A task with user-defined parts: ground, reward terms, observations and commands, as plain functions of NumPy.
 
     gymnasium.make("footfall/Walk-v0", ground="rough:0.03", rewards={"quiet": lambda robot, sensed, command, action:
         -0.01 * np.sum(sensed.v[6:] ** 2)}, observations=lambda robot, sensed, command: sensed.forces[:, 2] / 100.0)
@@ -132,8 +132,8 @@ class CustomTask(Task):
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
         return self.inner.terrain(level, chance)
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
-        return self.inner.next_level(level, travelled, asked, fallen, score)
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+        return self.inner.next_level(level, travelled, commanded, fallen, score)
 
     @classmethod
     def of(cls, robot: Robot, **options: Any) -> Self:
@@ -144,7 +144,7 @@ class CustomTask(Task):
         """Evaluate a policy as the task without the changes does."""
         return self.inner.assess(policy, **options)
 
-    # -- one's own -----------------------------------------------------------------------------------------------------
+    # -- user-defined --------------------------------------------------------------------------------------------------
     @property
     def world(self) -> dict[str, Given]:
         return {**self.inner.world, "ground": self.ground}

@@ -30,7 +30,7 @@ COMMANDS = ("forward", "sideways", "turn")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Episodes:
-    """What every episode of a training shares: the constant of ``reset_episode`` and ``step_episode``.
+    """The constants of every episode of a training: of ``reset_episode`` and ``step_episode``.
 
     first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
     """
@@ -129,7 +129,7 @@ def push_of_tick(
 
 @dataclass(frozen=True, kw_only=True)
 class StepOutput:
-    """What a learner needs of a tick."""
+    """The results of a tick that a learner needs."""
 
     privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is given beside ``seen``
     seen: Float[ndarray, "no"]  # the observation to act on next
@@ -152,8 +152,8 @@ def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n
     late = ~fallen & (age > episodes.limit - 0.5)
     memory = {**episode.state.memory, "last": episode.state.memory["action"]}
     goes_on = replace(episode, state=replace(episode.state, memory=memory), age=age)
-    asked = command.forward * age / task.drive.rate
-    level = task.next_level(episode.level, episode.state.q[0], asked, np.where(fallen, 1.0, 0.0), result.score)
+    commanded = command.forward * age / task.drive.rate
+    level = task.next_level(episode.level, episode.state.q[0], commanded, np.where(fallen, 1.0, 0.0), result.score)
     now: Episode = where_tree(fallen | late, reset_episode(episodes, chance[: episodes.draws], level), goes_on)
     push, next_push = push_of_tick(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
     now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)

@@ -140,7 +140,7 @@ class WalkEnv(gymnasium.Env):
     """One robot: a batch of one, so that it moves as it would among thousands.
 
     robot: a library robot's name or a Robot. task: gains, weights, steps (``WalkTask``). Options: command, randomise,
-    seconds, dtype, threads (``WalkLanes``), weights of the reward; and parts of one's own: ground, rewards,
+    seconds, dtype, threads (``WalkLanes``), weights of the reward; and user-defined parts: ground, rewards,
     observations, command as a function (``CustomTask``).
     """
 

@@ -38,7 +38,7 @@ Which: TypeAlias = slice | ndarray  # some of the lanes
 
 @dataclass(frozen=True)
 class LanesResult:
-    """What came of a tick, an entry per lane."""
+    """The results of a tick, an entry per lane."""
 
     result: TickResult  # before any reset
     fallen: ndarray
@@ -148,10 +148,10 @@ class WalkLanes:
         if self.task.levels == 1:
             return
         done = lanes[self.age[lanes] > 0]
-        asked = self.batch.command["forward"][done] * self.age[done] / self.task.drive.rate
+        commanded = self.batch.command["forward"][done] * self.age[done] / self.task.drive.rate
         fallen = np.where(self.age[done] < self.limit, 1.0, 0.0)
         self.level[done] = self.task.next_level(
-            self.level[done], self.batch.q[done, 0], asked, fallen, self.ended[done]
+            self.level[done], self.batch.q[done, 0], commanded, fallen, self.ended[done]
         )
 
     def stagger(self, rng: np.random.Generator) -> None:

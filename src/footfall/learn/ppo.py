@@ -145,7 +145,7 @@ class Settings:
 
 @dataclass(kw_only=True)
 class Rollout:
-    """What happened between updates, (step, robot, ...)."""
+    """The experience between updates, (step, robot, ...)."""
 
     seen: ndarray  # normalised observations
     action: ndarray

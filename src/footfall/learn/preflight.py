@@ -36,7 +36,7 @@ _AFTER = 1.0  # [s] of the trial that do not count
 
 @dataclass(frozen=True)
 class Trial:
-    """What a policy did in a simulator under one command."""
+    """The motion of a policy in a simulator under one command."""
 
     engine: str
     seconds: float
@@ -46,7 +46,7 @@ class Trial:
 
     @property
     def error(self) -> float:
-        """Of the mean velocity over the ground [m/s]."""
+        """Return the error of the mean velocity over the ground [m/s]."""
         return float(np.hypot(self.velocity[0] - self.command, self.velocity[1]))
 
     def mismatches(self) -> list[Mismatch]:
@@ -62,7 +62,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Preflight:
-    """What was found: ``ok`` when nothing speaks against the policy on that robot."""
+    """The findings: ``ok`` when nothing speaks against the policy on that robot."""
 
     mismatches: list[Mismatch]
     trial: Trial | None

@@ -214,7 +214,7 @@ class RecoverTask(Task):
             lowest = np.minimum(lowest, poses[sphere.body].point(sphere.center)[2] - sphere.radius)
         return turned + np.concatenate([np.zeros(2), np.stack([_OVER - lowest]), np.zeros(self.robot.nq - 3)])
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return np.clip(level + np.where(score > 0.5, 1.0, -0.5), 0.0, self.levels - 1.0)
 
     def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
@@ -222,8 +222,8 @@ class RecoverTask(Task):
         R, v = to_rotation(state.q[3:7]), state.v
         stand, forces = robot.poses["stand"], state.forces[:, 2]
         joints, rates = state.q[robot.nq - robot.nj :], v[robot.nv - robot.nj :]
-        asked = drive.command(robot, memory["action"], memory["gains"])
-        motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
+        joint_command = drive.command(robot, memory["action"], memory["gains"])
+        motor = joint_forces(robot, JointModel(), joints, rates, joint_command, 0.0).motor
         step, off = memory["action"] - memory["last"], joints - stand.joints
         upright = (0.5 + 0.5 * R[2, 2]) ** 2
         height = (state.q[2] / stand.height - 1.0) / 0.3

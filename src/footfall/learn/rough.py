@@ -1,6 +1,6 @@
 """The task ``rough``: walk forward over slopes, rough ground, steps, stairs, stepping stones and gaps, of ten levels.
 
-Every robot has a course of its own (``contact.course``). One that walks most of the way that was asked goes up a level,
+Every robot has a course of its own (``contact.course``). One that walks most of the commanded way goes up a level,
 one that comes less than half as far, or falls, goes down one (Rudin et al. 2022). A policy may see the ground around it
 (``scan``), or be blind; a blind one observes what a walking one does, and runs wherever that runs.
 
@@ -68,7 +68,7 @@ _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highe
 _BESIDE, _VOID = 0.03, 0.08  # [m]: a foot with such a drop so near stands on an edge
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
 _EASIER = 0.4  # part of the episodes on a level that was passed before
-UP, DOWN = 0.8, 0.5  # parts of the way that was asked
+UP, DOWN = 0.8, 0.5  # fractions of the commanded way
 PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
 
@@ -165,9 +165,9 @@ class RoughTask(WalkTask):
         played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
         return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
-        up = (travelled > UP * asked) & (fallen < 0.5)
-        down = (travelled < DOWN * asked) | (fallen > 0.5)
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+        up = (travelled > UP * commanded) & (fallen < 0.5)
+        down = (travelled < DOWN * commanded) | (fallen > 0.5)
         whole = np.floor(level)
         return level - whole + np.clip(whole + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
 
@@ -218,7 +218,7 @@ class GivenCourse(RoughTask):
         whole = np.floor(level)
         return course_of((level - whole) / _KIND - 1.0, whole, np.floor(64.0 * chance[1]))
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return level
 
 
@@ -252,7 +252,7 @@ def _course(parameters: Parameters) -> Course:
 
 @dataclass(frozen=True)
 class Mastery:
-    """Which part of robots mastered a course: walked ``UP`` of the way that was asked, and did not fall."""
+    """Return the fraction of robots that mastered a course: walked ``UP`` of the commanded way, and did not fall."""
 
     success: Float[ndarray, "kinds levels"]
 
@@ -318,7 +318,7 @@ _STRONGEST = 5.0  # force that is given [weights of the robot]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlindTask(RoughTask):
-    """Walking over a course that is felt.
+    """Walking over a course that is measured under the feet.
 
     A velocity is followed in the heading's axes, and a robot that feels a stair earns as much by turning and walking
     along it: so coming on is worth something too, along the course.
@@ -326,7 +326,7 @@ class BlindTask(RoughTask):
 
     default_weights: ClassVar[Mapping[str, float]] = {
         **RoughTask.default_weights,
-        "way": 1.5,  # velocity along the course, in parts of what is asked, at most 1
+        "way": 1.5,  # velocity along the course, as a fraction of the command, at most 1
     }
     settings: ClassVar[Mapping[str, Given]] = {"hidden": (256, 128), "activation": "elu"}
 

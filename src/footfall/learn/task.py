@@ -1,4 +1,4 @@
-"""What every task of learning is: a robot behind its drive, where an episode begins, what a tick is worth, and how a
+"""The interface of a learning task: a robot behind its drive, where an episode begins, what a tick is worth, and how a
 policy is examined.
 
 Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A task
@@ -25,6 +25,7 @@ from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.learned.scan import relative_heights
 from footfall.control.learned.travelled import ImportedPolicy
+from footfall.control.posture import why_no_stand
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
 from footfall.identity import digest_of
@@ -116,15 +117,15 @@ class ActionController(Controller):
         if self.motors is not None:
             late = np.minimum(late + self.motors.delay * self.rate, 1.0)
         action = memory["action"] * (1.0 - late) + memory["last"] * late
-        asked = self.drive.command(robot, action, memory["gains"])
+        joint_command = self.drive.command(robot, action, memory["gains"])
         if self.motors is not None:
-            asked = self.motors.carried_out(asked)
-        return asked, {**memory, "upright": upright(sensed.q)}
+            joint_command = self.motors.carried_out(joint_command)
+        return joint_command, {**memory, "upright": upright(sensed.q)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TickResult:
-    """What comes of a tick."""
+    """The evaluation of a tick."""
 
     observation: Float[ndarray, "no"]
     terms: dict[str, Scalar]  # of the reward, weighted
@@ -147,7 +148,7 @@ class Assessment:
 
 @dataclass(frozen=True)
 class ExamRuns:
-    """What the robots of an exam did, each on its own."""
+    """The runs of an exam, each robot on its own."""
 
     fallen: Bool[ndarray, "n"]  # at any time
     x: Float[ndarray, "n"]  # where it is at the end [m], of one that did not fall
@@ -207,7 +208,7 @@ class Task(ABC):
 
     @property
     def controller(self) -> ActionController:
-        """What turns actions into commands, as the motors carry them out."""
+        """Return the controller that turns actions into commands, as the motors carry them out."""
         return ActionController(self.drive, self.motors)
 
     @cached_property
@@ -234,7 +235,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """What differs between robots unless an environment says otherwise; pushes scale with the robot."""
+        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
@@ -304,10 +305,10 @@ class Task(ABC):
         """Return the parameters of ``paths`` for an episode on a level of difficulty."""
         return {}
 
-    def next_level(self, level: Scalar, travelled: Scalar, asked: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
+    def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         """Return the level of the next episode.
 
-        The one before went ``travelled`` of the distance ``asked`` [m], and ended with a score.
+        The one before went ``travelled`` of the distance ``commanded`` [m], and ended with a score.
         """
         return level
 
@@ -391,8 +392,10 @@ def check_weights(given: Mapping[str, float], known: Mapping[str, float]) -> dic
 
 
 def check_stands(robot: Robot, doing: str) -> None:
-    if "stand" not in robot.poses or len(robot.feet) != 4:
-        raise InputError(f"{doing} needs four feet and a pose 'stand', which robot '{robot.name}' lacks")
+    if len(robot.feet) != 4:
+        raise InputError(f"{doing} needs four feet, and robot '{robot.name}' has {len(robot.feet)}")
+    if why := why_no_stand(robot):
+        raise InputError(f"{doing} needs a pose 'stand', which robot '{robot.name}' lacks: {why}")
 
 
 def drive_of(robot: Robot, **changes: Any) -> Drive:

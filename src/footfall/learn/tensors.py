@@ -36,7 +36,7 @@ class TensorStep:
 
 
 class TensorWalk(Protocol):
-    """What both devices do."""
+    """The environment in tensors, whatever the device."""
 
     device: str
     task: WalkTask

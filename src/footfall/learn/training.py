@@ -52,7 +52,7 @@ class BestPolicy:
 
     @property
     def score(self) -> float:
-        """Of the best."""
+        """Return the score of the best."""
         return max((score for _, score in self.scores), default=-np.inf)
 
     def examine(self, policy: Policy, iteration: int) -> None:
@@ -92,7 +92,7 @@ _MOST_AMOUNT = 2.0**52  # of iterations, samples, seconds: more cannot be counte
 
 
 class Training(ABC):
-    """What trainings share: ``iterate`` until content, then ``policy``. ``curve``: a row for every look."""
+    """The interface of trainings: ``iterate`` until content, then ``policy``. ``curve``: a row for every evaluation."""
 
     device: str
     default_settings = Settings()  # of a training on this device
@@ -125,7 +125,7 @@ class Training(ABC):
 
     @abstractmethod
     def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
-        """Go on from such arrays, and from what ``_verb`` said."""
+        """Go on from such arrays, and from the result of ``_verb``."""
 
     @abstractmethod
     def _words(self) -> dict[str, Json]:

@@ -194,8 +194,8 @@ class WalkTask(Task):
         fine = (R[2, 2] > np.cos(np.radians(self.lean))) & (height > low) & (state.v @ state.v < WILD**2)
         contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
         joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
-        asked = drive.command(robot, memory["action"], memory["gains"])
-        motor = joint_forces(robot, JointModel(), joints, rates, asked, 0.0).motor
+        joint_command = drive.command(robot, memory["action"], memory["gains"])
+        motor = joint_forces(robot, JointModel(), joints, rates, joint_command, 0.0).motor
         step = memory["action"] - memory["last"]
         aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
         down = stance(drive.gait, clock_phase(drive.gait, t)) > 0.5
@@ -261,7 +261,7 @@ def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What robots did, each on its own."""
+    """The walks of robots, each on its own."""
 
     velocity: Float[ndarray, "n 3"]  # mean forward, sideways [m/s] and turn [rad/s] in the heading's axes
     fallen: Bool[ndarray, "n"]
@@ -294,9 +294,9 @@ def evaluate(
 ) -> Evaluation:
     """Walk for some seconds under one command; what happens before ``after`` [s] does not count, falls aside."""
     command = command or Command(forward=0.4)
-    asked = {key: getattr(command, key) for key in COMMANDS}
+    commands = {key: getattr(command, key) for key in COMMANDS}
     task = WalkTask(robot=robot, drive=policy.drive)
-    lanes = WalkLanes(task, robots, command=asked, randomise=randomise, seconds=after + seconds, **options)
+    lanes = WalkLanes(task, robots, command=commands, randomise=randomise, seconds=after + seconds, **options)
     lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
     lanes.begin(range(robots))
     drawn = lanes.episode(slice(None))
@@ -332,7 +332,7 @@ _DT, _AFTER, _LEAN = 2e-3, 1.0, np.radians(50.0)  # [s], [s] that do not count, 
 
 @dataclass(frozen=True)
 class WalkAssessment:
-    """What robots did, each on its own."""
+    """The assessment of robots that walk, each on its own."""
 
     engine: str
     seconds: float
@@ -357,7 +357,7 @@ class WalkAssessment:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """What one robot is given."""
+    """The random numbers of one robot."""
 
     command: Command
     friction: float

@@ -84,7 +84,7 @@ def parts_of(robot: Robot) -> list[Part]:
 
 
 def welded(parts: list[Part]) -> list[Part]:
-    """The same parts with the mass of everything fixed moved to the part that carries it; what is left are bare frames.
+    """Return the parts with the mass of everything fixed moved to the part that carries it; bare frames are left.
 
     By pseudo-inertias, the 4x4 second moments of (x, y, z, 1), which a pose T moves as T P Tᵀ.
     """

@@ -1,4 +1,4 @@
-"""The same robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+"""A run of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
 The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
 so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +32,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
 from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
+from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
@@ -78,7 +80,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """What touches the ground besides the feet, under the same law."""
+    """Add the spheres that touch the ground besides the feet, under the same law."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)
@@ -119,7 +121,8 @@ def run_mujoco(
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
     ``progress`` is called now and then with how many ticks were taken since the last call.
-    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
+    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` judges the whole run as
+    simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
@@ -134,10 +137,12 @@ def run_mujoco(
     means = ForceMeans(0.0, impulse, run.period)
     ticks = max(1, round(duration / run.period))
     for k in range(ticks):
-        asked, memory = controller(k * run.period, q, v, force, memory)
+        joint_command, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
-        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -asked.kp, -asked.kd
-        data.ctrl[order.u] = asked.kp * asked.position + asked.kd * asked.velocity + asked.torque
+        model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -joint_command.kp, -joint_command.kd
+        data.ctrl[order.u] = (
+            joint_command.kp * joint_command.position + joint_command.kd * joint_command.velocity + joint_command.torque
+        )
         if robot.floating and simulation.pushes:
             push = generalised_push(robot, q, simulation.pushes, float(k), run.period)
             data.qfrc_applied[:3], data.qfrc_applied[3:6] = rotation_of(q) @ push[3:6], push[:3]
@@ -153,7 +158,9 @@ def run_mujoco(
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
         if (k + 1) % _TICKS_REPORTED == 0 or k + 1 == ticks:
             progress((k % _TICKS_REPORTED) + 1)
-        rows.append(((k + 1) * run.period, q, v, asked.position, data.qfrc_actuator[order.v].copy(), force, impulse))
+        rows.append(
+            ((k + 1) * run.period, q, v, joint_command.position, data.qfrc_actuator[order.v].copy(), force, impulse)
+        )
     time_, qs, vs, position, torque, forces, impulses = (np.array(column) for column in zip(*rows))
     columns = {
         "time": time_,
@@ -165,15 +172,24 @@ def run_mujoco(
         "force_mean": means.add(time_, impulses),
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }
+    fell = _first_fall(simulation, qs)
     meta = {
         "engine": f"MuJoCo {mj.__version__}",
         "controller": simulation.model.acting.name,
         "dt": run.dt,
         "ground_form": run.world.ground.to_json(),
         "wall_seconds": wall,
-        "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
+        "fell": fell is not None,
+        "stopped": None if fell is None else f"the robot fell at {time_[fell]:.3f} s",
     }
     return Recording(robot, columns, [], meta)
+
+
+def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None:
+    """Return the first row in which the robot leans too far or lies on the ground, as simulations see it."""
+    if not simulation.robot.floating:
+        return None
+    return Falls.of(simulation.model.world, simulation.q).first(q)
 
 
 class CompiledController:

@@ -59,7 +59,7 @@ _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 
 
 def unit_of(name: str) -> str:
-    """The unit of a column; empty where nobody has said."""
+    """The unit of a column; empty where none was given."""
     if name in STANDARD:
         return STANDARD[name].unit
     if name in OBJECTS:

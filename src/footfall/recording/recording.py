@@ -196,7 +196,7 @@ class Recording:
     # -- the trunk -----------------------------------------------------------------------------------------------------
     @property
     def trunk_position(self) -> Float[ndarray, "T 3"]:
-        """Of the base's origin in the world [m]."""
+        """Return the position of the base's origin in the world [m]."""
         self._floating()
         return self.q[:, :3]
 

@@ -43,7 +43,7 @@ _MOST_EVENTS = 1_000_000
 
 @dataclass(kw_only=True)
 class Contents:
-    """What was found in a file. ``whole``: it was closed, and nothing in it is damaged."""
+    """The contents of a file. ``whole``: it was closed, and nothing in it is damaged."""
 
     robot: Robot
     columns: dict[str, ndarray]
@@ -56,7 +56,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class RecoverResult:
-    """What ``recover`` saved: messages (rows and events) found, bytes that could not be read, the new file."""
+    """The result of ``recover``: messages (rows and events) found, bytes that could not be read, the new file."""
 
     messages: int
     lost_bytes: int

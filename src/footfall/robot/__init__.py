@@ -1,4 +1,4 @@
-"""What a robot is: descriptions, builders, files, and the library. No algorithms."""
+"""Robots: descriptions, builders, files, and the library. No algorithms."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What lies between physics and controller: sensors and their faults, estimators, the emergency stop."""
+"""Sensing, between physics and controller: sensors and their faults, estimators, the emergency stop."""
 
 from typing import TYPE_CHECKING
 

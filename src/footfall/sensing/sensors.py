@@ -1,9 +1,9 @@
 """Sensors as XiLing carries them (Yan et al. 2021): IMU, joint encoders and force sensors under the feet.
 
 A sensor tells the truth plus a constant bias plus noise, rounded to its resolution, at its own rate and late. All of it
-is plain NumPy and is traced and compiled with the controller it stands in front of. Noise is read from one table of
-normal numbers that the seed draws, by every axis at its own place and stride, so that runs repeat bit for bit; an axis
-repeats itself after 16 384 ticks.
+is plain NumPy and is traced and compiled with the controller it stands in front of. Noise is a function of seed, robot,
+sensor and tick (``nptrace.random``): runs repeat bit for bit, robots of a batch have noise of their own, and no axis
+repeats itself within 2^48 ticks.
 
 The gains of a ``JointCommand`` act in the drives, on the joints as they are: sensors change what a controller sees, and
 only through that what it asks for. What no sensor here can know stays true: the position and the linear velocity of the
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -38,17 +38,17 @@ from footfall.sensing.sensor_faults import Fault
 from footfall.spatial import cross
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.rotation import is_rotation
-from nptrace import lookup
-from nptrace._types import PyTree
+from nptrace import random
+from nptrace._types import PyTree, Scalar
 
-_TABLE = 16384  # normal numbers; a power of two, so that odd strides reach all of them
-_AXES = 256  # of one sensor, at most
-_KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
+_KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")  # streams of noise, in this order
+_PURPOSE = int.from_bytes(b"sensor")  # a user's own noise of the same seed is another
+_TICK, _NUMBER = 3, 2  # words of 16 bits of a tick, and of a robot's number
 
 
 @runtime_checkable
 class Sensor(Protocol):
-    """All that is asked of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+    """The interface of a sensor; ``Reading`` is one, and what a user's own may derive from."""
 
     @property
     def is_ideal(self) -> bool:
@@ -62,7 +62,7 @@ class Sensor(Protocol):
     def sample(
         self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
     ) -> Float[ndarray, "n"]:
-        """What it says of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+        """Return a reading of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
 
         An attitude is a quaternion of four numbers with three axes, about which it is turned.
         """
@@ -117,18 +117,22 @@ class Reading:
         error = self.bias * bias
         if self.noise:
             error = error + self.noise * noise()
-        told = truth + error if truth.shape == error.shape else rotated(truth, error)
-        return self.resolution * np.floor(told / self.resolution + 0.5) if self.resolution else told
+        reading = truth + error if truth.shape == error.shape else rotated(truth, error)
+        return self.resolution * np.floor(reading / self.resolution + 0.5) if self.resolution else reading
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sensors:
-    """What stands between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
+    """The sensors between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
 
     ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
     turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the
     joints; ``force`` [N] at the feet, in world axes. ``faults``: what fails, and when (``sensing.Fault``).
+
+    ``seed`` and ``robot`` name the noise: robot k of a ``Batch`` has that of a ``Simulation`` with ``robot=k``.
     """
+
+    NOT_IN_DIGEST = ("seed", "robot")  # they are in the memory: one program serves all of them
 
     acceleration: Sensor = field(default_factory=Reading)
     gyro: Sensor = field(default_factory=Reading)
@@ -139,6 +143,7 @@ class Sensors:
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))
     seed: int = 0
+    robot: int = 0
     faults: tuple[Fault, ...] = ()
 
     def __post_init__(self) -> None:
@@ -156,8 +161,10 @@ class Sensors:
             raise InputError("the rotation of the IMU must be a rotation matrix")
         if isinstance(self.attitude, Reading) and self.attitude.resolution:
             raise InputError("the attitude has no resolution: give it noise")
-        whole_number(self.seed, "the seed of sensors", 0)
-        for key, value in (("imu_position", place), ("imu_rotation", turn), ("seed", int(self.seed))):
+        object.__setattr__(self, "seed", whole_number(self.seed, "the seed of sensors", 0, 2**64 - 1))
+        most = 2 ** (16 * _NUMBER) - 1
+        object.__setattr__(self, "robot", whole_number(self.robot, "the robot of sensors", 0, most))
+        for key, value in (("imu_position", place), ("imu_rotation", turn)):
             object.__setattr__(self, key, value)
 
     @staticmethod
@@ -198,19 +205,12 @@ class SensorWrapper(ControllerWrapper):
     sensors: Sensors
     gravity: tuple[float, float, float]
 
-    NOT_IN_DIGEST = ("drawn", "normal")
-    drawn: dict[str, tuple[ndarray, ndarray, ndarray]] = field(init=False, repr=False)
-    normal: ndarray = field(init=False, repr=False)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.sensors, Sensors):
             raise InputError(f"sensors of a simulation must be Sensors, got {type(self.sensors).__name__}")
         for key in _KEYS:
             getattr(self.sensors, key).ticks(self.inner.rate, key)
-        seed = self.sensors.seed  # drawn here once: nothing random happens in a tick
-        object.__setattr__(self, "drawn", _drawn(seed))
-        object.__setattr__(self, "normal", np.random.default_rng(seed).standard_normal(_TABLE))
 
     @property
     def name(self) -> str:
@@ -221,18 +221,36 @@ class SensorWrapper(ControllerWrapper):
         return replace(self.wrapped.info, needs_sensors=False)  # here they are
 
     def start(self, robot: Robot) -> dict[str, PyTree]:
-        if max(robot.nj, 3 * robot.nf) > _AXES:
-            raise InputError(f"sensors are made for at most {_AXES} joints or axes of force, got robot '{robot.name}'")
-        memory: dict[str, PyTree] = {"inner": self.inner.start(robot), "count": 0.0, "v_I": np.zeros(3)}
+        memory: dict[str, PyTree] = {
+            "inner": self.inner.start(robot),
+            "tick": np.zeros(_TICK),  # since the start, in words of 16 bits
+            "v_I": np.zeros(3),
+        }
         for key, size in _sizes(robot).items():
             reading = getattr(self.sensors, key)
             if not reading.is_ideal:
-                memory[key] = np.zeros((reading.ticks(self.rate, key)[1] + 1, size))
+                late = reading.ticks(self.rate, key)[1]
+                bias = np.zeros(3 if key == "attitude" else size)
+                memory[key] = {"samples": np.zeros((late + 1, size)), "bias": bias, "wait": 0.0}
         for k, fault in enumerate(self.sensors.faults):
             size = _sizes(robot).get(fault.sensor, 0)
             fault.check(size)
             memory[f"fault {k}"] = np.zeros(size)
-        return memory
+        return self._with_noise(memory, np.array(0))
+
+    def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
+        return self._with_noise(super().memory_of_robots(memory, numbers), numbers)
+
+    def _with_noise(self, memory: dict[str, PyTree], numbers: Integer[ndarray, "*n"]) -> dict[str, PyTree]:
+        """Return a first memory with the keys and the offsets of robots."""
+        found, seed = dict(memory), random.key(self.sensors.seed)
+        purpose = random.fold_in(seed, random.words(_PURPOSE, _TICK))
+        found["noise"] = noise = random.fold_in(purpose, random.words(self.sensors.robot + numbers, _NUMBER))
+        for stream, key in enumerate(_KEYS):
+            if key in memory:
+                counter = _counter(np.zeros((*numbers.shape, _TICK)), stream, drawn_once=True)
+                found[key] = {**memory[key], "bias": random.normal(noise, counter, memory[key]["bias"].shape[-1])}
+        return found
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
@@ -243,16 +261,16 @@ class SensorWrapper(ControllerWrapper):
 
     def read(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[Sensed, dict[str, PyTree]]:
         """(what the sensors say, their memory) of the true state."""
-        count = memory["count"]
+        tick = memory["tick"]
         truth, v_I = self._truth(robot, sensed, memory)
-        seen, after = dict(truth), {"count": count + 1.0, "v_I": v_I}
+        seen, after = dict(truth), {"noise": memory["noise"], "tick": random.advance(tick), "v_I": v_I}
         for key in truth:
             if key in memory:
-                seen[key], after[key] = self._read_one(key, truth[key], count, memory[key])
+                seen[key], after[key] = self._read_one(key, truth[key], memory)
         for k, fault in enumerate(self.sensors.faults):
             key, held = fault.sensor, f"fault {k}"
             if key in seen:
-                seen[key], after[held] = fault.apply(seen[key], count / self.rate, memory[held])
+                seen[key], after[held] = fault.apply(seen[key], random.number(tick) / self.rate, memory[held])
             else:
                 after[held] = memory[held]
         forces = np.reshape(seen["force"], (robot.nf, 3))
@@ -260,9 +278,11 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        felt = forces @ to_rotation(sensed.q[3:7])  # a sensor turns with the robot, whatever its controller knows
+        foot_force_B = forces @ to_rotation(
+            sensed.q[3:7]
+        )  # a sensor turns with the robot, whatever its controller knows
         imu = Inertial(seen["acceleration"], seen["gyro"])
-        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=felt, gravity=self.gravity), after
+        return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[dict[str, ndarray], ndarray]:
         """(what perfect sensors would say, the velocity of the IMU in world axes)."""
@@ -275,43 +295,41 @@ class SensorWrapper(ControllerWrapper):
             return truth, memory["v_I"]
         R_WB, R_BI, omega = to_rotation(sensed.q[3:7]), self.sensors.imu_rotation, sensed.v[:3]
         v_I = R_WB @ (sensed.v[3:6] + cross(omega, self.sensors.imu_position))
-        mean = np.where(memory["count"] < 0.5, 0.0, (v_I - memory["v_I"]) * self.rate)
+        mean = np.where(_is_first(memory["tick"]), 0.0, (v_I - memory["v_I"]) * self.rate)
         specific = R_BI.T @ (R_WB.T @ (mean - np.array(self.gravity)))
         return {**truth, "acceleration": specific, "gyro": R_BI.T @ omega, "attitude": sensed.q[3:7]}, v_I
 
-    def _read_one(self, key: str, value: ndarray, count: float, kept: ndarray) -> tuple[ndarray, ndarray]:
-        """(what a sensor says now, the samples it holds back, newest first)."""
+    def _read_one(self, key: str, value: ndarray, memory: PyTree) -> tuple[ndarray, dict[str, PyTree]]:
+        """(what a sensor says now, its memory: the samples it holds back, newest first, and ticks to the next)."""
         sensor: Sensor = getattr(self.sensors, key)
         every, late = sensor.ticks(self.rate, key)
-        axes = 3 if key == "attitude" else value.shape[0]
-        offset, stride, bias = (of_all[:axes] for of_all in self.drawn[key])
+        kept, bias, wait = memory[key]["samples"], memory[key]["bias"], memory[key]["wait"]
 
         def noise() -> ndarray:
-            place = offset + stride * count
-            return lookup(self.normal, place - _TABLE * np.floor(place / _TABLE))
+            return random.normal(memory["noise"], _counter(memory["tick"], _KEYS.index(key)), len(bias))
 
         sample = sensor.sample(value, bias, noise)
-        due = (count - every * np.floor(count / every)) < 0.5
+        due, first = wait < 0.5, _is_first(memory["tick"])  # nothing was sampled before
         newest = np.where(due, sample, kept[0])
-        first = count < 0.5  # nothing was sampled before
         samples = [newest, *(np.where(first, newest, kept[k]) for k in range(late))]
-        return samples[late], np.stack(samples)
+        wait = np.where(due, every - 1.0, wait - 1.0)
+        return samples[late], {"samples": np.stack(samples), "bias": bias, "wait": wait}
+
+
+def _counter(tick: ndarray, stream: int, drawn_once: bool = False) -> ndarray:
+    """Words of a draw: the tick, the sensor, and whether it is drawn once or in every tick."""
+    of_stream = np.broadcast_to(np.array([stream, float(drawn_once)]), (*tick.shape[:-1], 2))
+    return np.concatenate([tick, of_stream], axis=-1)
+
+
+def _is_first(tick: ndarray) -> Scalar:
+    return np.max(tick) < 0.5
 
 
 def _sizes(robot: Robot) -> dict[str, int]:
     """How many numbers every sensor gives."""
     joints = {"position": robot.nj, "velocity": robot.nj, "force": 3 * robot.nf}
     return {**joints, "acceleration": 3, "gyro": 3, "attitude": 4} if robot.floating else joints
-
-
-def _drawn(seed: int) -> dict[str, tuple[ndarray, ndarray, ndarray]]:
-    """For every sensor: where each of its axes begins in the table, its odd stride, its unit bias."""
-    found = {}
-    for k, key in enumerate(_KEYS):
-        rng = np.random.default_rng([seed, k])
-        offset, stride = rng.integers(0, _TABLE, _AXES), 2 * rng.integers(0, _TABLE // 2, _AXES) + 1
-        found[key] = (offset.astype(float), stride.astype(float), rng.standard_normal(_AXES))
-    return found
 
 
 __all__ = ["Reading", "Sensor", "SensorWrapper", "Sensors"]

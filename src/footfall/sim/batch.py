@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
-from footfall import hints
+from footfall import compiling, hints
 from footfall.control.interface import Command
 from footfall.draw.notebook import Summarised
 from footfall.errors import FootfallError, InputError, unknown
@@ -34,7 +34,7 @@ from footfall.sim.cores import cores
 from footfall.sim.recorder import columns_of
 from footfall.sim.rollouts import check_controller, check_world, compile_tick, native_lanes, select_rows, unstack_tree
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, RunState, no_impulse, reduced, repeated
+from footfall.sim.tick import Inputs, RunState, counted_tick, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
@@ -44,7 +44,7 @@ _INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(
 
 
 def check_options(options: Mapping[str, Given]) -> None:
-    """Refuse options of a simulation that a batch would not heed."""
+    """Refuse options of a simulation that a batch would ignore."""
     for key in _OF_ONE_RUN:
         if options.get(key):
             raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
@@ -58,6 +58,7 @@ def constant_command(simulation: Simulation) -> Command:
 
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
+_REPORTED = 256  # robots that a report looks at
 _COPIES = 3  # of the state of every robot that are in memory at once, at most
 COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 
@@ -112,7 +113,8 @@ class Batch(Summarised):
         first = constant_command(self.simulation)
         self.command = {key: np.full(self.n, getattr(first, key)) for key in COMMANDS}
         self.push = np.zeros((self.n, 6))
-        self.state: RunState = repeated(self.first, self.n, self.dtype)
+        self._start = states_at_rest(model, self.first, self.n, self.dtype)
+        self.state: RunState = tree.flatten(self.first)[1]([array.copy() for array in self._start])
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
         """Compile the tick, and decide which thread runs which robots."""
@@ -197,7 +199,7 @@ class Batch(Summarised):
     @property
     def time(self) -> Float[ndarray, "n"]:
         """Since each robot's own start [s]."""
-        return np.asarray(self.state.tick) * self.period
+        return self.state.count * self.period
 
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
         """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
@@ -213,9 +215,8 @@ class Batch(Summarised):
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
-        fresh, _ = tree.flatten(self.first)
-        for array, start in zip(tree.flatten(self.state)[0], fresh):
-            _put(array, which, start, "the start of robots")
+        for array, start in zip(tree.flatten(self.state)[0], self._start):
+            _put(array, which, start[which], "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
@@ -341,7 +342,7 @@ class Batch(Summarised):
         for index, (states, commands) in zip(indices, unstack_tree((rows, row["command"]), len(indices))):
             own = {path: value[index].tolist() for path, value in self.parameters.items()}
             means = ForceMeans(float(self.time[index]), self._sums["impulse"], self.period)
-            force_mean = means.add(np.asarray(states.tick) * self.period, states.impulse)
+            force_mean = means.add(states.count * self.period, states.impulse)
             kept, given = select_rows((states, commands), recorded)
             columns = columns_of(kept, given, self.period, force_mean[recorded])
             commanded = [float(values[index]) for values in self.command.values()]
@@ -365,6 +366,49 @@ class Batch(Summarised):
         names = set(self.robot.parameter_names())
         own = {p: x[index] if x.ndim > 1 else float(x[index]) for p, x in self.parameters.items() if p in names}
         return self.robot.replace(own) if own else self.robot
+
+    # -- what it costs -----------------------------------------------------------------------------------------------
+    def report(self, ticks: int = 50) -> dict[str, float]:
+        """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
+
+        A step of compliant contact is solved again until the modes of its feet and joints agree, and robots that share
+        lanes of a vector may wait for the slowest of them. The batch stays as it is.
+
+        Args:
+            ticks: of the controller, to look at.
+
+        Returns:
+            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
+            of every vector that takes most, in the mean over steps; ``lanes``: robots in a vector; ``occupancy``: the
+            part of the lanes' work that robots need, from 1 / lanes to 1.
+        """
+        most, lanes = min(self.n, _REPORTED), self.function.lanes
+        counted = compiling.compile(
+            counted_tick,
+            self.simulation.model,
+            self.first,
+            Inputs(Command(), np.zeros(6)),
+            target="batch",
+            dtype=self.dtype,
+            lanes=lanes,
+            free=self.free,
+            verify=False,
+        )
+        _, (_, rows) = counted.roll(ticks, *self._arguments(np.arange(most)))
+        counts = np.asarray(rows, float).reshape(most, -1)  # of every step
+        blocks = [counts[k : k + lanes] for k in range(0, most, lanes)]
+        slowest = np.concatenate([block.max(axis=0) for block in blocks])
+        if self.function.statistics.get("one_loop"):
+            work = sum(len(block) * block.sum(axis=1).max() for block in blocks)
+        else:
+            work = sum(len(block) * block.max(axis=0).sum() for block in blocks)
+        return {
+            "solutions": float(counts.mean()),
+            "solutions_p99": float(np.quantile(counts, 0.99)),
+            "slowest": float(slowest.mean()),
+            "lanes": lanes,
+            "occupancy": float(counts.sum() / work),
+        }
 
     def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
         """Return which robots lean by more than so many degrees, or are no longer finite."""

@@ -1,7 +1,7 @@
 """The robot as a block x' = f(x, u), y = g(x, u): section 6.1, eqs. (39)-(43), of de Paula et al. 2024, with contact.
 
     block = ff.Block(robot)
-    rate = ff.compile(ff.Block.f, block)          # x' for a solver of one's own
+    rate = ff.compile(ff.Block.f, block)          # x' for your own solver
     x = block.state(*robot.state("stand"))
 
 u are the joint torques [N m]. x is that of ``state_space`` (ZYX angles), or with a quaternion in their place, which has
@@ -154,7 +154,7 @@ class Block:
 
     @property
     def world(self) -> World:
-        """What the equations hold in, with the contact law taken explicitly."""
+        """Return the world of the equations, with the contact law taken explicitly."""
         world = World(
             robot=self.robot, ground=self.ground, contact=self.contact, joints=self.joints, gravity=self.gravity
         )

@@ -130,7 +130,9 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
             said.append(f"controller {controller.name} does not follow {key} = {value:g}: it takes {takes}")
             followed = replace(followed, **{key: 0.0})
         elif most is not None and abs(value) > most:
-            said.append(f"controller {controller.name} clips {key} = {value:g} to {most:.3g} {UNITS[key]}")
+            why = controller.limit_reasons(robot).get(key)
+            clipped = f"controller {controller.name} clips {key} = {value:g} to {most:.3g} {UNITS[key]}"
+            said.append(clipped if why is None else f"{clipped}: {why}")
             followed = replace(followed, **{key: float(np.copysign(most, value))})
     return followed, said
 

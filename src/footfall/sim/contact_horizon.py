@@ -1,10 +1,10 @@
 """Optimal control over a horizon in which contacts are found and not given: knots of ``control.optimal.knot`` whose
 motion is the simulator's own implicit step.
 
-The goals and their prices are those of ``control.optimal.horizon``; what is left out is the schedule: no foot is said
-to stand, every foot is drawn to where its goal is, and the ground's forces, when they begin and end, and friction are
-those of the contact law. Where the law is as hard as the default one, the cost has kinks within a tenth of a millimetre
-at which a search stops; ``soft_contact`` has its slopes over millimetres.
+The goals and their prices are those of ``control.optimal.horizon``; what is left out is the schedule of stances: every
+foot is drawn to where its goal is, and the ground's forces, when they begin and end, and friction are those of the
+contact law. Where the law is as hard as the default one, the cost has kinks within a tenth of a millimetre at which a
+search stops; ``soft_contact`` has its slopes over millimetres.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.batch import Which, check_options, constant_command
 from footfall.sim.rollouts import check_controller, check_world
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, reduced, rollout_tick
+from footfall.sim.tick import Inputs, reduced, rollout_tick, states_at_rest
 from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
@@ -107,6 +107,14 @@ class TickSource:
         leaves, _ = tree.flatten(arrays)
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
 
+    def first_columns(self, n: int) -> list[np.ndarray]:
+        """Return the parts of the first states of n robots as rows, (number, 1) where all begin alike."""
+        found = []
+        for x in states_at_rest(self.simulation.model, self.first, n, self.dtype):
+            rows = x.reshape(n, -1).T if x.strides[0] else x[:1].reshape(1, -1).T
+            found.append(np.ascontiguousarray(rows))
+        return found
+
     def rows(self, name: str) -> slice:
         """Return where a part of the state (``q``, ``v``, ...) lies in its column."""
         at = 0
@@ -171,7 +179,8 @@ class GpuBatch:
         self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
         self.backend = CudaBackend(self.source)
         try:
-            self.state = self._columns(self.source.first)
+            self._start = [self.cupy.asarray(x) for x in self.source.first_columns(self.n)]
+            self.state = self.cupy.concatenate([self.cupy.broadcast_to(x, (len(x), self.n)) for x in self._start])
             self.inputs = self._columns((self.source.inputs, self.source.parameters))
         except self.cupy.cuda.memory.OutOfMemoryError as error:
             raise FootfallError(f"the GPU has no memory for {n} robots: {error}") from None
@@ -206,7 +215,10 @@ class GpuBatch:
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
-        self.state[:, which] = self.cupy.asarray(self.source.numbers(self.source.first))[:, None]
+        at = 0
+        for start in self._start:
+            rows, at = slice(at, at + len(start)), at + len(start)
+            self.state[rows, which] = start if start.shape[1] == 1 else start[:, which]
 
     def _put(self, rows: slice, which: Which, value: Given) -> None:
         """Write numbers, one set for all or one per robot, into the rows of the inputs."""

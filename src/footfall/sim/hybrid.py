@@ -59,7 +59,7 @@ class ModeTransition:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridRun:
-    """What happened, one row a step; both sides of a transition have a row each."""
+    """A run, one row a step; both sides of a transition have a row each."""
 
     robot: Robot
     time: Float[ndarray, "t"]

@@ -7,7 +7,7 @@ motion beyond. Both are functions of the speed at the *end* of an implicit step,
 joint is on is guessed, checked against what the step finds, and the step is solved again until they agree
 (``joint_modes``).
 
-Gears lose torque and have play, if asked for (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
+Gears lose torque and have play, as options (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
 transmit: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor
 and joint: the motor stands where it is commanded, the joint is free within half the band on either side of it, and the
 motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
@@ -60,7 +60,7 @@ ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of 
 
 @dataclass(frozen=True)
 class Belt:
-    """What lies between motors and joints; one number for all joints, or one each, as seen at the joint.
+    """A belt between motors and joints; one number for all joints, or one each, as seen at the joint.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
     ``encoder`` says which side the motor's feedback measures.
@@ -335,11 +335,13 @@ def joint_forces(
     dt: float,
     modes: Modes | None = None,
     rotor: RotorState | None = None,
+    about: Float[ndarray, "nj"] | None = None,
 ) -> JointForces:
     """Return torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
 
     PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
     ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
+    ``about``: rates about which limits and dry friction are taken instead, as dampers (no modes).
     """
     if not robot.nj:
         none = np.zeros(0)
@@ -355,11 +357,14 @@ def joint_forces(
         )
     driven, belt = None, model.belt
     if belt is None or rotor is None:
-        motor, slope, asked, asked_slope = _motors(robot, model, q_J, rates, command, dt, modes)
+        motor, slope, asked, asked_slope = _motors(robot, model, q_J, rates, command, dt, modes, about)
     else:
         seen = (rotor.position, rotor.rate) if belt.encoder == "motor" else (q_J, rates)
         motor, slope, *_ = _motors(robot, model, *seen, command, dt, None)
-        driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, (modes or {}).get("side"))
+        side = (modes or {}).get("side")
+        if side is None and belt.has_play:
+            side = sides(belt, rotor, q_J)
+        driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, side)
         motor, slope = asked, asked_slope = driven.torque, driven.slope
     spring = spring_slope = np.zeros(robot.nj)
     if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
@@ -374,6 +379,9 @@ def joint_forces(
         if modes and "slides" in modes:
             drag = np.where(_is_held(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
             passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
+        elif about is not None:
+            drag = friction / np.maximum(np.abs(about), model.reversal(implicit=False))
+            passive, steep = passive - drag * rates, steep + drag
         else:
             passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
     if model.end_stops:
@@ -399,6 +407,7 @@ def _motors(
     command: JointCommand,
     dt: float,
     modes: Modes | None,
+    about: ndarray | None = None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
     """Return (torque, slope) of motors at the rates that their encoders have, and both as commanded."""
     play: Scalar = 0.0
@@ -414,7 +423,14 @@ def _motors(
         driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
         asked, asked_slope = driven * asked, driven * asked_slope
     motor, slope = asked, asked_slope
-    if model.motor_limits and robot.actuators:
+    if model.motor_limits and robot.actuators and about is not None:
+        # a motor at its limit is one with less gain: without any, a light joint would be thrown from limit to limit
+        there = wanted - asked_slope * about
+        limited = np.clip(there, *torque_limits(robot, about))
+        same = limited * there > 0.0
+        slope = np.where(same, limited / np.where(same, there, 1.0), 0.0) * asked_slope
+        motor = limited - slope * (rates - about)
+    elif model.motor_limits and robot.actuators:
         known = modes or _saturation_modes(robot, asked, rates)
         motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
     return motor, slope, asked, asked_slope
@@ -676,8 +692,12 @@ def joint_feedback(
     dt: float,
     modes: dict[str, PyTree],
     iteration: Scalar,
+    about: Float[ndarray, "nj"] | None = None,
 ) -> JointFeedback:
-    """Return the joints at the start of a step; ``own`` is the inertia of each without armature."""
+    """Return the joints at the start of a step; ``own`` is the inertia of each without armature.
+
+    ``about``: rates at which a model without modes takes limits and dry friction; those of the start unless given.
+    """
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)
     ahead = dt if world.contact.implicit else 0.0
@@ -689,7 +709,9 @@ def joint_feedback(
         side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
         guess = guessed_modes(robot, world.joints, modes, rates, wanted, inertia, dt, side)
         modes = {key: np.where(iteration < 0.5, guess[key], modes[key]) for key in modes}
-    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor)
+    if about is None and world.contact.implicit and world.contact.one_solve:
+        about = rates
+    torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor, about)
     if world.contact.implicit:
         armature = armature + dt * (torques.motor_slope + torques.passive_slope)
     return JointFeedback(

@@ -349,7 +349,7 @@ class LinearStep:
 
     @property
     def memory(self) -> dict[str, ndarray]:
-        """What the contact model remembers before the step: the simulation's memory now, or that of a run's start."""
+        """The memory of the contact model before the step: the simulation's memory now, or that of a run's start."""
         world = self.model.world
         start = world.contact.start(world.contacts)
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
@@ -452,7 +452,7 @@ class LinearStep:
         if robot.floating:
             off = np.abs(np.linalg.norm(full["q"][:, 3:7], axis=1) - 1.0)
             if off.max() > 1e-6:
-                raise InputError(f"the quaternion of state {int(off.argmax())} has not length 1")
+                raise InputError(f"the quaternion of state {int(off.argmax())} is not of length 1")
         joints = JointCommand(**{key: full[key] for key in INPUTS[:-1]})
         memory = {key: np.broadcast_to(array, (n, *np.shape(array))) for key, array in self.memory.items()}
         return [full["q"], full["v"], memory, joints, full["push"]], bool(counts)

@@ -49,7 +49,7 @@ class Push:
 
     @property
     def event(self) -> Event:
-        """What a recording says of it."""
+        """Return the push as an event of a recording."""
         where = "" if self.link is None else f" on {self.link}"
         return Event(self.start, "push", f"{np.round(self.force, 3).tolist()} N for {self.duration:g} s{where}")
 

@@ -151,7 +151,7 @@ class Recorder:
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
         self.add_event(Event(stop.time, stop.kind, stop.message))
-        self.meta["fell"] = True
+        self.meta.update(stopped=stop.message, fell=True)
         if self.writer is not None:
             self.writer.meta.update(self.meta)
             self.writer.append({}, self._new_events)
@@ -267,7 +267,7 @@ def columns_of(
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {
-        "time": np.asarray(state.tick) * period,
+        "time": state.count * period,
         "q": state.q,
         "v": state.v,
         "command_position": command.position,

@@ -102,7 +102,7 @@ class TickBatch:
     @property
     def time(self) -> Float[ndarray, "rows"]:
         """The end of every row's tick [s]."""
-        return np.asarray(self.states.tick) * self.period
+        return self.states.count * self.period
 
     @property
     def command(self) -> Command:
@@ -353,7 +353,7 @@ def _form(given: PyTree) -> PyTree:
 
 # -- backends ----------------------------------------------------------------------------------------------------------
 class Backend(ABC):
-    """What repeats the ticks of a model.
+    """A way to repeat the ticks of a model.
 
     ``free`` parameters of the model are inputs of its machine code, which therefore serves every model that differs in
     these alone (``like``).
@@ -424,7 +424,7 @@ class NativeBackend(Backend):
 
     def _log(self, command: Command, before: RunState, states: RunState) -> None:
         """Let the controller log what happened in ticks that it did not see."""
-        times = (np.asarray(states.tick) - 1.0) * self.model.period  # when the controller was called
+        times = (states.count - 1.0) * self.model.period  # when the controller was called
         self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
 

@@ -1,14 +1,15 @@
 """The options of one run, each declared once.
 
 A field of ``RunOptions`` is an option of ``footfall simulate`` (with ``compare=True`` of ``compare`` as well), a
-key of run files, a parameter of sweeps, and with ``page=`` a menu of the web page. ``runfile.plan`` carries it out.
+key of run files, a parameter of sweeps, and with ``page=`` a menu of the web page. With ``argument=`` it sets an
+argument of ``Simulation``, and nothing more is needed; ``runfile.plan`` carries out the others.
 Nothing heavy is imported here: ``--help`` is made from it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,10 +59,30 @@ def _grounds() -> Iterable[str]:
     return EXAMPLES
 
 
+def _pushes(text: str | None) -> Any:
+    from footfall.sim.pushes import parse_pushes
+
+    return parse_pushes(text)
+
+
+def _free_bodies(text: str | None) -> Any:
+    from footfall.sim.object_words import parse_objects
+
+    return parse_objects(text)
+
+
+def _contact_model(name: str) -> Any:
+    from footfall.contact.model import named
+
+    return named(name)
+
+
 def _option(
     default: Any,
     text: str,
     *,
+    argument: str = "",
+    read: Callable[[Any], Any] | None = None,
     unit: str = "",
     choices: Callable[[], Iterable[str]] | None = None,
     page: str | None = None,
@@ -75,6 +96,8 @@ def _option(
     Args:
         default: its value unless given; None: left to the robot, the gait or the controller.
         text: its help on the command line.
+        argument: the argument of ``Simulation`` that it sets; none where ``runfile.plan`` does more with it.
+        read: makes that argument of the option's value, such as pushes of a text.
         unit: of a number, for tables of sweeps.
         choices: what the shell completes and the page offers; the option may take other values as well.
         page: the page's first choice; None: not on the page.
@@ -87,6 +110,8 @@ def _option(
         default=default,
         metadata={
             "help": text,
+            "argument": argument,
+            "read": read,
             "unit": unit,
             "choices": choices,
             "page": page,
@@ -121,7 +146,11 @@ class RunOptions:
         None, "Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s].", compare=True
     )
     push: str | None = _option(
-        None, "'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;", compare=True
+        None,
+        "'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;",
+        argument="pushes",
+        read=_pushes,
+        compare=True,
     )
     controller: str = _option(
         "pd",
@@ -153,7 +182,13 @@ class RunOptions:
     kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
     kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)
     contact: str = _option(
-        "compliant", "Contact model; compliant unless given.", choices=_contacts, page="compliant", compare=True
+        "compliant",
+        "Contact model; compliant unless given.",
+        argument="contact",
+        read=_contact_model,
+        choices=_contacts,
+        page="compliant",
+        compare=True,
     )
     ground: str = _option(
         "plane",
@@ -165,17 +200,34 @@ class RunOptions:
     )
     friction: float = _option(0.8, "Of the ground; 0.8 unless given.", most=100.0, compare=True)
     objects: str | None = _option(
-        None, "Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;"
+        None,
+        "Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;",
+        argument="objects",
+        read=_free_bodies,
     )
     drop: float = _option(0.0, "Height of the feet at the start [m].", unit="m", most=1000.0, compare=True)
     duration: float = _option(10.0, "Simulated time [s]; 10 unless given.", unit="s", positive=True, compare=True)
-    dt: float = _option(1e-3, "Physics step [s]; 1e-3 unless given.", unit="s", positive=True, compare=True)
-    integrator: str = _option(
-        "linearly_implicit", "linearly_implicit (default), semi_implicit_euler, heun or rk4.", compare=True
+    dt: float = _option(
+        1e-3, "Physics step [s]; 1e-3 unless given.", argument="dt", unit="s", positive=True, compare=True
     )
-    seed: int = _option(0, "Seed of whatever is random; 0 unless given.", compare=True)
+    integrator: str = _option(
+        "linearly_implicit",
+        "linearly_implicit (default), semi_implicit_euler, heun or rk4.",
+        argument="integrator",
+        compare=True,
+    )
+    seed: int = _option(0, "Seed of whatever is random; 0 unless given.", argument="seed", compare=True)
     estimate: bool = _option(False, "The controller sees an estimate from noisy sensors instead of the truth.")
     motors: str | None = _option(None, "Motors and joints as 'footfall identify motors' found them (.json).", path=True)
+    forward_axis: str | None = _option(
+        None,
+        "Axis of the file's base along which the robot faces: x, -x, y, -y; by its legs' names unless given.",
+        compare=True,
+    )
+    repair_inertia: bool = _option(
+        False, "Inertias in the model file that no link can have become those of the links' shapes.", compare=True
+    )
+    root: str | None = _option(None, "Of a model file with several roots, the link that is the robot's.", compare=True)
     out: str | None = _option(None, "Recording to write (.mcap).", path=True, compare=True)
 
     def __post_init__(self) -> None:
@@ -196,6 +248,23 @@ class RunOptions:
 
 OPTIONS = {option.name: option for option in dataclasses.fields(RunOptions)}
 KEYS = tuple(OPTIONS)
+MODEL_KEYS = ("forward_axis", "repair_inertia", "root")  # how a model file is read
+
+
+def model_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``load`` that options of a run or a command stand for."""
+    names = {"forward_axis": "forward"}
+    return {names.get(key, key): given[key] for key in MODEL_KEYS if given.get(key)}
+
+
+def simulation_arguments(options: RunOptions) -> dict[str, Any]:
+    """Return the arguments of ``Simulation`` that options set by themselves."""
+    found = {}
+    for key, option in OPTIONS.items():
+        if argument := option.metadata.get("argument"):
+            read, value = option.metadata["read"], getattr(options, key)
+            found[argument] = value if read is None else read(value)
+    return found
 
 
 def keys_with(mark: str) -> tuple[str, ...]:
@@ -230,4 +299,4 @@ def _checked(name: str, kind: str, value: object) -> Any:
     raise InputError(f"{name} must be {words}, got {value!r}")
 
 
-__all__ = ["KEYS", "OPTIONS", "RunOptions", "keys_with", "page_choices", "page_options"]
+__all__ = ["KEYS", "OPTIONS", "RunOptions", "keys_with", "page_choices", "page_options", "simulation_arguments"]

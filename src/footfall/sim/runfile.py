@@ -7,7 +7,7 @@
     duration = 20.0
     out = "uphill.mcap"
 
-Every key is an option of ``footfall simulate``; what is not said keeps its default. Paths are relative to the file.
+Every key is an option of ``footfall simulate``; what is not given keeps its default. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,6 @@ import numpy as np
 from footfall._io.toml_file import parse_toml, read_toml_text
 from footfall.adapters import unadapted
 from footfall.contact.heightfield import FILES as GROUND_FILES
-from footfall.contact.model import named as contact_named
 from footfall.contact.terrain import GROUNDS
 from footfall.contact.terrain import named as ground_named
 from footfall.control import named as control_named
@@ -44,6 +44,7 @@ from footfall.gait import tuned
 from footfall.gait.named_plans import PLANS
 from footfall.gait.oscillators.networks import NAMES as NETWORKS
 from footfall.gait.pattern import Gait
+from footfall.gait.planner import WalkPlan
 from footfall.gait.transition import Transition
 from footfall.plugins import named_object, names_code
 from footfall.recording.provenance import settings_of
@@ -53,9 +54,8 @@ from footfall.sensing.estimation.estimated import Estimated
 from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
-from footfall.sim.object_words import in_words, parse_objects
-from footfall.sim.pushes import parse_pushes
-from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with
+from footfall.sim.object_words import in_words
+from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, model_options, simulation_arguments
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -68,15 +68,21 @@ _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Planned:
     """A simulation ready to run, and the options that it was made from."""
 
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float  # [m/s], as the controller follows it; the fastest of a schedule
+    commanded_speed: float | None  # [m/s], as the controller follows it; the fastest of a schedule
+    nominal_speed: float | None  # [m/s] of a gait or plan that was given no speed: what its strides would make
     ramp: float  # time of the start that means leave out [s]
+
+    @property
+    def speed(self) -> float:
+        """The commanded speed, or the nominal one where none is commanded [m/s]."""
+        return self.commanded_speed if self.commanded_speed is not None else self.nominal_speed or 0.0
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
@@ -131,7 +137,7 @@ def rerun_words(options: RunOptions) -> list[str]:
 def load_options(options: RunOptions) -> dict[str, Given]:
     """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
     rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
-    return {"lock_wheels": False} if rolls else {}
+    return model_options(vars(options)) | ({"lock_wheels": False} if rolls else {})
 
 
 def plan(
@@ -174,24 +180,40 @@ def plan(
     simulation = Simulation(
         robot,
         acting if motors is None else motors.of(acting),
-        contact=contact_named(options.contact),
         ground=ground,
-        dt=options.dt,
         command=command,
-        seed=options.seed,
         start=start,
-        integrator=options.integrator,
         sensors=sensors,
-        pushes=parse_pushes(options.push),
-        objects=parse_objects(options.objects),
         **joints,
+        **simulation_arguments(options),
     )
     simulation.provenance = {"options": dataclasses.asdict(options), "rerun": rerun_words(options)}
     simulation.provenance |= {"gait": settings_of(gait), "constants": settings_of(constants or {})}
     ramp = gait.ramp if gait else 0.0
     if options.controller in (*control_named.COMMAND_CONTROLLERS, control_named.NMPC):
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
-    return Planned(options, simulation, gait, followed.forward, ramp)
+    nominal = _nominal_speed(options, controller, gait)
+    commanded = followed.forward if nominal is None else None
+    return Planned(
+        options=options,
+        simulation=simulation,
+        gait=gait,
+        commanded_speed=commanded,
+        nominal_speed=nominal,
+        ramp=ramp,
+    )
+
+
+def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:
+    """Return the speed of an open-loop gait or plan [m/s]; none where a speed is commanded."""
+    if options.speed is not None or options.schedule is not None:
+        return None
+    if isinstance(controller, PlanFollower):
+        walk = controller.plan
+        if not isinstance(walk, WalkPlan):
+            return 0.0
+        return math.copysign(math.hypot(walk.step, walk.side), walk.step) / walk.gait.period
+    return gait.speed if gait is not None and options.controller in control_named.GAIT_CONTROLLERS else None
 
 
 def _schedule(options: RunOptions) -> Schedule:

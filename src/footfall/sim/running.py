@@ -7,6 +7,8 @@ at once (``run_batched``).
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from footfall.errors import FootfallError
 from footfall.recording.force_mean import window_stride
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
@@ -44,11 +47,25 @@ class Running:
     def advance(self) -> Iterator[int]:
         """Go to the end on the simulation's own backend; yield the ticks of each batch when it is done."""
         while not self.ended:
-            batch = self.next_batch(self.ticks_ahead())
-            began = time.perf_counter()
-            done = self.simulation.backend.rollout(batch)
-            self.take(done, time.perf_counter() - began)
+            with self._alone():
+                batch = self.next_batch(self.ticks_ahead())
+                began = time.perf_counter()
+                done = self.simulation.backend.rollout(batch)
+                self.take(done, time.perf_counter() - began)
             yield batch.count
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse a simulation that another thread is advancing: both would go on from the same state."""
+        own, attributes = threading.get_ident(), self.simulation.__dict__
+        if attributes.setdefault("_advancing", own) != own:  # one step, which no other thread can come between
+            raise FootfallError(
+                "another thread is running this simulation: give each thread one of its own (copy.copy)"
+            )
+        try:
+            yield
+        finally:
+            del attributes["_advancing"]
 
     def ticks_ahead(self) -> int:
         """Return how many ticks have the same command, as far as one looks ahead."""

@@ -49,6 +49,7 @@ from footfall.sim.arguments import (
     check_sequence,
     substeps,
     vector,
+    warn_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -69,7 +70,7 @@ from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
 
 _MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is asked what it will ask for
+_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
 
 
 @hints.names_arguments("argument of Simulation", hints.SIMULATION)
@@ -137,6 +138,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
+        warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -183,7 +185,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def __getstate__(self) -> dict[str, PyTree]:
         """Return the state for copies and other processes, where machine code is made again on first use."""
-        return {name: x for name, x in self.__dict__.items() if name != "_loop"} | {"_backend": None, "_energies": None}
+        left_out = ("_advancing", "_loop")
+        state = {name: value for name, value in self.__dict__.items() if name not in left_out}
+        return {**state, "_backend": None, "_energies": None}
 
     def __setstate__(self, state: dict[str, PyTree]) -> None:
         self.__dict__.update(state)
@@ -197,7 +201,7 @@ class Simulation(FrozenAfterInit, Summarised):
         check_objects(self.model.world, q)
         check_closed(self.robot, q)
         self.model.world.contact.check(self.robot, self.model.world.spheres, self.model.world.ground, q, v)
-        self._falls = Falls.of(self.robot, self.model.world.ground, q) if self.robot.floating else None
+        self._falls = Falls.of(self.model.world, q) if self.robot.floating else None
         start = at_rest(self.model.world, q, v, self.model.acting.start(self.robot))
         self.state = dataclasses.replace(start, impulse=no_impulse(self.robot, self.model.period))
         self.stopped = None
@@ -219,7 +223,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def command_now(self) -> Command:
-        """What is commanded at the present time."""
+        """The command at the present time."""
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
@@ -271,7 +275,7 @@ class Simulation(FrozenAfterInit, Summarised):
         check_objects(world, at)
         check_closed(robot, at)
         world.contact.check(robot, world.spheres, world.ground, at, moving)
-        self._falls = Falls.of(robot, world.ground, at) if robot.floating else None
+        self._falls = Falls.of(world, at) if robot.floating else None
         new = at_rest(world, at, moving, self.model.acting.start(robot) if restart_controller else state.memory)
         self.state = dataclasses.replace(
             new, tick=state.tick, work=state.work, impulse=state.impulse, objects=state.objects
@@ -303,7 +307,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def backend(self) -> Backend:
-        """What rolls out its ticks: compiled on first use."""
+        """The backend that rolls out its ticks: compiled on first use."""
         if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)
@@ -347,7 +351,7 @@ class Simulation(FrozenAfterInit, Summarised):
     # -- running -----------------------------------------------------------------------------------------------------
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
-        are then not kept in memory: each column is read from the file when it is asked for.
+        are then not kept in memory: each column is read from the file on first use.
 
         ``progress``: True shows a bar; a function is called with ("simulating", ticks done, ticks in all).
         """

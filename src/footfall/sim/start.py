@@ -98,7 +98,7 @@ def standing_start(
 
 
 def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:
-    """Return where a controller first wants the joints; what it does wrong is said with its name."""
+    """Return where a controller first wants the joints; its errors are reported with its name."""
     name = controller.name
     try:
         result = controller(0.0, robot, sensed, command, controller.start(robot))

@@ -1,7 +1,9 @@
 """Why a run ends early: detectors that look at every batch of its ticks, each for one kind of end.
 
 A robot has fallen, or never stood, by how it leans and how low its base is, compared with how high it stands. That
-height is the robot's own, not that of the start: one that is put down on its belly does not stand.
+height is the robot's own, not that of the start: one that is put down on its belly does not stand. It lies, too, when
+its base stays below half of that height, or when links other than feet carry it, for a second, unless the posture that
+its motors are to hold is as low as that.
 """
 
 from __future__ import annotations
@@ -10,14 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
+from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.sim.self_collision import Watcher
 from footfall.sim.start import over_hole
 from footfall.sim.tick import RunState, SimulationModel
+from footfall.sim.world import World
 
 if TYPE_CHECKING:
     from footfall.sim.rollouts import TickBatch
@@ -35,24 +39,41 @@ class Stop:
 # -- falls -------------------------------------------------------------------------------------------------------------
 LEAN = np.radians(75.0)
 LOW = 0.3  # of the standing height: the base lies on the ground, or nearly
+HALF, PATIENCE = 0.5, 1.0  # of the standing height, below which a robot lies after so long [s]
+CARRIED = 0.1  # of the weight: on links other than feet for as long, and it lies
 _BENT = 0.72  # of its legs' length: how high a robot stands that has no pose for it
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Falls:
     """Looks at a run from its start."""
 
+    robot: Robot
     ground: Ground
     stands: float  # height of the base when the robot stands [m]
     lying: bool  # since the start
-    height: float = np.inf  # of the base over the ground when last looked at [m]
+    height: float  # of the base over the ground when last looked at [m]
+    weight: float  # of the robot [N]
+    other: list[int]  # spheres on links that have no foot
+    low_for: float = 0.0  # how long the base has been below half of its height [s]
+    carried_for: float = 0.0  # and how long links other than feet have carried the robot [s]
 
     @staticmethod
-    def of(robot: Robot, ground: Ground, q: Float[ndarray, "nq"]) -> Falls:
-        """Return a robot without a stand and without legs is taken to stand as it starts."""
-        height = float(ground.distance(q[:3]))
+    def of(world: World, q: Float[ndarray, "nq"]) -> Falls:
+        """Begin to look at a robot; one without a stand and without legs is taken to stand as it starts."""
+        robot = world.robot
+        height = float(world.ground.distance(q[:3]))
         stands = _standing_height(robot) or height
-        return Falls(ground, stands, height < LOW * stands, height)
+        other = [k for k, sphere in enumerate(world.spheres) if k >= robot.nf and sphere.body not in robot.tree.feet]
+        return Falls(
+            robot=robot,
+            ground=world.ground,
+            stands=stands,
+            lying=height < LOW * stands,
+            height=height,
+            weight=robot.mass * float(np.linalg.norm(world.gravity)),
+            other=other,
+        )
 
     def first(self, q: Float[ndarray, "N nq"]) -> int | None:
         """Return the first row in which the base leans too far or lies on the ground.
@@ -71,13 +92,47 @@ class Falls:
         fallen = np.flatnonzero(leaning | low)
         return int(fallen[0]) if len(fallen) else None
 
+    def lies(self, batch: TickBatch, kept: int) -> tuple[int, str] | None:
+        """Return the first row of a batch by which the robot has lain for ``PATIENCE``, and how, in words."""
+        q, forces = batch.states.q[:kept], batch.states.forces[:kept]
+        if self.lying or not kept:
+            return None
+        spans = np.diff(batch.time[:kept], prepend=float(batch.before.tick) * batch.period)
+        low = self.ground.distances(q[:, :3]) < HALF * self.stands
+        carried = np.linalg.norm(forces[:, self.other].sum(axis=1), axis=1) > CARRIED * self.weight
+        low_for, carried_for = _durations(low, spans, self.low_for), _durations(carried, spans, self.carried_for)
+        self.low_for, self.carried_for = float(low_for[-1]), float(carried_for[-1])
+        down = f"its base is below half of the {self.stands:.3f} m at which it stands"
+        for times, how in ((low_for, down), (carried_for, "links other than its feet carry it")):
+            late = np.flatnonzero(times >= PATIENCE - 1e-9)
+            if len(late) and not self._is_meant(batch, int(late[0])):
+                return int(late[0]), how
+        return None
+
+    def _is_meant(self, batch: TickBatch, row: int) -> bool:
+        """Return whether the posture that is commanded is itself below half of the standing height."""
+        command, robot = batch.commands, self.robot
+        if self.stands + min(batch.command.height, 0.0) < HALF * self.stands:
+            return True
+        if not np.any(command.kp[row] > 0.0) or not robot.nf:  # type: ignore[index]
+            return False
+        q = np.concatenate([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], command.position[row]])  # type: ignore[index]
+        soles = [p[2] - foot.radius for p, foot in zip(foot_positions(robot, q), robot.feet)]
+        return bool(-min(soles) < HALF * self.stands)
+
     @property
     def words(self) -> str:
-        """Of a robot that has not got up."""
+        """Describe a robot that has not got up."""
         return (
             f"the robot lies on the ground: its base is {max(self.height, 0.0):.3f} m over it, {self.stands:.3f} m when"
             " it stands"
         )
+
+
+def _durations(holds: Bool[ndarray, "N"], spans: Float[ndarray, "N"], before: float) -> Float[ndarray, "N"]:
+    """Return for how long something has held at the end of every row [s]."""
+    total = before + np.cumsum(spans)
+    return np.where(holds, total - np.maximum.accumulate(np.where(holds, 0.0, total)), 0.0)
 
 
 def _standing_height(robot: Robot) -> float | None:
@@ -93,7 +148,7 @@ def _standing_height(robot: Robot) -> float | None:
 
 # -- detectors ---------------------------------------------------------------------------------------------------------
 class StopDetector(Protocol):
-    """What looks for one kind of end."""
+    """A detector of one kind of end."""
 
     def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
         """Return (how many rows remain, why) if the run ends within the first ``kept`` rows, or right after them."""
@@ -120,12 +175,17 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Fall:
-    """A base that leans too far or lies on the ground."""
+    """A base that leans too far or lies on the ground, or a robot that has lain there for a while."""
 
     falls: Falls
 
     def find(self, batch: TickBatch, kept: int) -> tuple[int, Stop] | None:
         row = self.falls.first(batch.states.q[:kept]) if kept else None
+        lies = self.falls.lies(batch, kept if row is None else row)
+        if lies is not None:
+            row, how = lies
+            when = float(batch.time[row])
+            return row + 1, Stop(when, "fell", f"the robot fell: at {when:.3f} s it has lain for {PATIENCE:g} s, {how}")
         if row is None:
             return None
         when = float(batch.time[row])

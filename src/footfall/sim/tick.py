@@ -28,7 +28,7 @@ from footfall.parameters import look_up, replaced
 from footfall.recording.force_mean import rest_of_window
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
-from footfall.sim.step import integrate_step, match_implicitness
+from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
 from nptrace.frontend import tree
@@ -62,7 +62,7 @@ class SimulationModel:
 
     @property
     def physics(self) -> SimulationModel:
-        """The same without its controller: what ``physics`` needs, alike under every controller."""
+        """Return the model without its controller: what ``physics`` needs, alike under every controller."""
         return replace(self, controller=None)
 
     def parameter(self, path: str) -> Scalar:
@@ -90,13 +90,14 @@ class SimulationModel:
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """What one tick hands to the next: the physical state, what acted in its last step, and both memories.
+    """The state between two ticks: the physical state, what acted in the last step, and both memories.
 
     Motor torques, forces, work and impulses may be left out where nobody reads them (``reduced``): they are empty then.
     Rows of many ticks have time as their first axis, many robots theirs.
     """
 
     tick: float  # how many have passed; time is a multiple of it, so that it does not drift
+    tick_rest: float = 0.0  # what ``tick`` lacks of the count: float32 holds whole numbers up to 2^24, 4.7 h at 1 kHz
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
@@ -109,10 +110,15 @@ class RunState:
     memory: PyTree = ()  # of the controller
     objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
 
+    @property
+    def count(self) -> Float[ndarray, "*n"]:
+        """How many ticks have passed, in float64."""
+        return np.asarray(self.tick, np.float64) + self.tick_rest
+
 
 @dataclass(frozen=True)
 class Inputs:
-    """What may change from outside between ticks."""
+    """The inputs from outside that may change between ticks."""
 
     command: Command
     push: Float[ndarray, "wrenches"]  # wrench (n, f) on the base at its origin, world axes
@@ -161,8 +167,11 @@ def physics(
     )
     moved = substep(0.0, moving) if model.substeps == 1 else nptrace.repeat(model.substeps, substep, moving)
     q, v, motor, forces, work, impulse, contact, objects = moved
+    more = state.tick_rest + 1.0
+    count = state.tick + more
     return RunState(
-        tick=state.tick + 1.0,
+        tick=count,
+        tick_rest=more - (count - state.tick),  # zero where the sum is exact
         q=q,
         v=v,
         motor=motor,
@@ -201,6 +210,21 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
     return handed_on, {name: command if name == "command" else getattr(after, name) for name in rows}
 
 
+def counted_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, Float[ndarray, "steps"]]:
+    """Return the state after a tick, as ``rollout_tick``, and how often each of its steps was solved."""
+    handed_on, rows = rollout_tick(model, state, inputs, ("command",))
+    world = match_implicitness(model.integrator, model.world).in_limb_frames()
+
+    def substep(at: State, _: float) -> tuple[State, Scalar]:
+        count = solutions(world, at, rows["command"], inputs.push, model.dt)
+        after, _, _ = integrate_step(model.integrator, model.world, at, rows["command"], inputs.push, model.dt)
+        return after, 1.0 * count
+
+    start = State(state.q, state.v, state.contact, state.objects)
+    _, counts = nptrace.scan(substep, start, np.zeros(model.substeps))
+    return handed_on, counts
+
+
 # -- states ------------------------------------------------------------------------------------------------------------
 _OPTIONAL = ("motor", "forces", "work", "impulse")  # what a state may leave out
 
@@ -219,6 +243,24 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
         memory=memory,
         objects=np.stack([body.start for body in world.objects]) if world.objects else (),
     )
+
+
+def states_at_rest(model: SimulationModel, first: RunState, n: int, dtype: DTypeLike = np.float64) -> list[ndarray]:
+    """Return the arrays of the first states of n robots, each with an axis for the robots.
+
+    Robots begin alike, but for what their controller's memory has of their own.
+    """
+    own = replace(first, memory=model.acting.memory_of_robots(first.memory, np.arange(n)))
+    found = []
+    for of_one, of_all in zip(tree.flatten(first)[0], tree.flatten(own)[0]):
+        shape = (n, *np.shape(of_one))
+        if np.shape(of_all) not in (shape, shape[1:]):
+            raise InputError(
+                f"controller {model.acting.name}: memory_of_robots gave an array of shape {np.shape(of_all)}, and must"
+                f" give {shape[1:]}, or {shape} where robots differ"
+            )
+        found.append(np.broadcast_to(np.asarray(of_all, dtype), shape))
+    return found
 
 
 def no_impulse(robot: Robot, period: float) -> Float[ndarray, "m nf 3"]:

@@ -60,7 +60,7 @@ class World:
 
     @cached_property
     def touches(self) -> tuple[ContactPair, ...]:
-        """What free bodies may meet."""
+        """Return what free bodies may meet."""
         return touches_of(self.objects, self.spheres, self.solids, self.ground, self.robot.name) if self.objects else ()
 
     @cached_property

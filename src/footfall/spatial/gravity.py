@@ -21,7 +21,7 @@ def strength(gravity: Scalar = GRAVITY) -> Scalar:
 
 
 def weight_of(mass: Scalar, gravity: Scalar = GRAVITY) -> Scalar:
-    """Of a mass [kg] in a gravity [N]."""
+    """Return the weight of a mass [kg] in a gravity [N]."""
     return mass * strength(gravity)
 
 

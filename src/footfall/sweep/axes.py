@@ -1,4 +1,4 @@
-"""What varies in a study: grids, a dimension each, and samples drawn together along one dimension."""
+"""The variations of a study: grids, a dimension each, and samples drawn together along one dimension."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class Cluster:
             )
 
     def _answer(self, future: Future[Json]) -> dict[str, Json] | None:
-        """What came of an item; None if that is lost."""
+        """Return the result of an item; None if that is lost."""
         from distributed.scheduler import KilledWorker
 
         try:
@@ -134,7 +134,7 @@ async def _greeted(address: str, patience: float) -> None:
 
 
 def _quiet() -> None:
-    """What goes wrong is said by us, in one sentence."""
+    """Silence the cluster's own messages: what goes wrong is reported by us, in one sentence."""
     import logging
 
     for name in ("distributed.client", "distributed.comm", "distributed.core", "distributed.utils_perf"):

@@ -103,7 +103,7 @@ def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Given], str | N
     return _columns(found, SIMULATE), stop.message if failed and stop is not None else None
 
 
-# -- functions of one's own --------------------------------------------------------------------------------------------
+# -- user-defined functions --------------------------------------------------------------------------------------------
 def named_function(name: str, folder: Path) -> Callable[..., Given]:
     """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
     found: Callable[..., Given] = named_object(name, folder, beside=name not in OURS)
@@ -115,7 +115,7 @@ def _called(function: Callable[..., Given], parameters: Mapping[str, Given]) -> 
 
 
 def _columns(found: Given, function: str) -> dict[str, Given]:
-    """What a function returned as plain columns."""
+    """Return the result of a function as plain columns."""
     if not isinstance(found, Mapping):
         found = {function.partition(":")[2]: found}
     return {str(key): _plain(value, str(key)) for key, value in found.items()}

@@ -1,8 +1,7 @@
 """The journal of a study: one line of JSON for every finished item, on the disk before the next one counts.
 
 A process may die at any moment. A line that was not written whole is dropped when the journal is opened again, and its
-item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts. That the
-code of a study may run is a line too, so that whoever goes on with it need not say so again.
+item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from nptrace._types import Json
 
 FILE = "journal.jsonl"
 FORMAT = 1
-_CODE = "allow_code"
 
 
 class Journal:
@@ -33,7 +31,7 @@ class Journal:
             raise InputError(f"cannot write the journal of the study in {folder}: {reason(error)}") from None
         try:
             self._lock()
-            self.header, self.entries, self.allowed, self.dropped = self._read()
+            self.header, self.entries, self.dropped = self._read()
             if self.header is None:
                 self.header = {"format": FORMAT, "study": name, "versions": versions}
                 self._write(self.header)
@@ -64,14 +62,14 @@ class Journal:
         except OSError:
             return  # a file system without locks
 
-    def _read(self) -> tuple[dict[str, Json] | None, dict[str, dict[str, Json]], set[str], int]:
-        """(header, entries, functions that may run, lines dropped); cuts off a line that was not written whole."""
+    def _read(self) -> tuple[dict[str, Json] | None, dict[str, dict[str, Json]], int]:
+        """(header, entries, lines dropped); cuts off a line that was not written whole."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             os.ftruncate(self._file, whole)
         os.lseek(self._file, 0, os.SEEK_END)
-        header, entries, allowed, dropped = None, {}, set(), int(whole < len(data))
+        header, entries, dropped = None, {}, int(whole < len(data))
         for number, line in enumerate(data[:whole].splitlines()):
             try:
                 entry = json.loads(line)
@@ -84,23 +82,18 @@ class Journal:
                 header = entry
             elif _is_answer(entry):
                 entries[entry["item"]] = entry
-            elif isinstance(entry, dict) and isinstance(entry.get(_CODE), str):
-                allowed.add(entry[_CODE])
             else:
                 dropped += 1
-        return header, entries, allowed, dropped
+        return header, entries, dropped
 
     def _write(self, entry: dict[str, Json]) -> None:
         data = json.dumps(entry, allow_nan=False).encode() + b"\n"
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
-
-    def allow(self, function: str) -> None:
-        """Remember that a function may run."""
-        if function not in self.allowed:
-            self._write({_CODE: function})
-            self.allowed.add(function)
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+            os.fsync(self._file)
+        except OSError as error:  # a full disk: resume goes on from the last whole line
+            raise FootfallError(f"cannot write the journal {self.path}: {reason(error)}") from None
 
     def append(self, digest: str, parameters: dict[str, Json], answer: dict[str, Json]) -> None:
         """Keep the answer of an item: it is on the disk when this returns."""
@@ -112,26 +105,14 @@ class Journal:
         os.close(self._file)
 
 
-def code_allowed(folder: Path) -> set[str]:
-    """Functions that the journal of a folder, if there is one, remembers as allowed; nothing is opened for writing."""
-    found = set()
-    with contextlib.suppress(OSError), open(folder / FILE, "rb") as file:
-        for line in file:
-            with contextlib.suppress(ValueError, RecursionError):
-                entry = json.loads(line) if _CODE.encode() in line else None
-                if isinstance(entry, dict) and set(entry) == {_CODE} and isinstance(entry[_CODE], str):
-                    found.add(entry[_CODE])
-    return found
-
-
 def _is_answer(entry: Json) -> bool:
     """Whether a line is what ``append`` writes; an item with any other is done again."""
     match entry:
         case {"item": str(), "status": "done" | "failed", **rest}:
             seconds: Json = rest.get("seconds")
             timed = seconds is None or (type(seconds) in (int, float) and finite(seconds))
-            said = isinstance(rest.get("message"), str | None)
-            return timed and said and isinstance(rest.get("result", {}), dict)
+            worded = isinstance(rest.get("message"), str | None)
+            return timed and worded and isinstance(rest.get("result", {}), dict)
     return False
 
 

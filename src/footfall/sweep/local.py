@@ -71,13 +71,13 @@ def groups(items: Sequence[Item], study: Study, workers: int) -> list[list[Item]
     """Items that one worker gets at once: simulations that differ in numbers alone, which may run as lanes."""
     if study.function != SIMULATE:
         return [[item] for item in items]
-    numbers, alike = study.numbers(), dict[str, list[Item]]()
+    numbers, by_program = study.numbers(), dict[str, list[Item]]()
     for item in items:
         rest = {name: value for name, value in item.parameters.items() if name not in numbers}
-        alike.setdefault(json.dumps(rest, default=str), []).append(item)
+        by_program.setdefault(json.dumps(rest, default=str), []).append(item)
     most = max(1, min(TOGETHER, -(-len(items) // workers)))  # work for everybody comes first
     found: list[list[Item]] = []
-    for some in alike.values():
+    for some in by_program.values():
         size = -(-len(some) // -(-len(some) // most))  # of one size, so that nobody is left over
         found += [some[k : k + size] for k in range(0, len(some), size)]
     return found

@@ -15,8 +15,9 @@ from footfall.sweep import plot as plots
 from footfall.sweep import table as tables
 from footfall.sweep.cluster import PATIENCE, Cluster
 from footfall.sweep.item import DONE, FAILED, check_names
-from footfall.sweep.journal import Journal, code_allowed
+from footfall.sweep.journal import Journal
 from footfall.sweep.local import Answer, run_local
+from footfall.sweep.permission import allow, is_allowed
 from footfall.sweep.study import Item, Study, read_study
 from nptrace._types import Json
 
@@ -29,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """What came of a study, and where it lies."""
+    """The result of a study, and where it lies."""
 
     study: Study
     folder: Path
@@ -81,7 +82,8 @@ def run(
 
     out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
     cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one per core unless given.
-    allow_code: the study's ``function`` may run, here and on the workers; a study that is resumed remembers it.
+    allow_code: the study's ``function`` may run, here and on the workers; it is remembered for ``resume`` in
+    the user's own state folder, until the code in the study's folder changes.
     """
     study = study if isinstance(study, Study) else read_study(study)
     if workers is not None and workers < 1:
@@ -89,27 +91,27 @@ def run(
     tables.check_installed()
     folder = Path(out) if out is not None else Path("out") / study.name
     resume = resume or retry_failed
-    if study.runs_code and not allow_code and not (resume and study.function in code_allowed(folder)):
+    if study.runs_code and not allow_code and not (resume and is_allowed(study.function, study.folder)):
         raise InputError(
             f"the function {study.function!r} of the study '{study.name}' is code, which would run with your rights:"
             " if you trust it, add  --allow-code  (allow_code=True in Python)"
         )
     check_names(study)
     items = study.items()
-    said = progress or (lambda what, done, of: None)
+    report = progress or (lambda what, done, of: None)
     with contextlib.ExitStack() as stack:
         journal = stack.enter_context(contextlib.closing(Journal(folder, study.name, resume, dict(versions()))))
-        if study.runs_code:
-            journal.allow(study.function)
+        if study.runs_code and allow_code:
+            allow(study.function, study.folder)
         pending = _pending(items, journal, retry_failed)
         far = stack.enter_context(contextlib.closing(Cluster(cluster, patience))) if cluster and pending else None
         (folder / STUDY).write_text(study.text, encoding="utf-8")
         finished = len(items) - len(pending)
-        said("starting", finished, len(items))
+        report("starting", finished, len(items))
         for item, answer in _answers(study, pending, folder, far, workers):
             journal.append(item.digest, dict(item.parameters), answer)
             finished += 1
-            said(answer["status"], finished, len(items))
+            report(answer["status"], finished, len(items))
         entries, dropped = journal.entries, journal.dropped
     table = tables.to_xarray(study, items, entries)
     written = tables.write(table, folder / tables.FILE)

@@ -129,7 +129,7 @@ def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | N
 
 
 def _constants(model: SimulationModel) -> SimulationModel:
-    """What is compiled: without a controller that runs in Python."""
+    """Return the constants that are compiled: without a controller that runs in Python."""
     return model if model.acting.info.traceable else model.physics
 
 
@@ -137,17 +137,17 @@ def _backend(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> Back
     """Return the backend with as many of the numbers free as can be."""
     compiled = LanesBackend if lanes else NativeBackend
     kind = compiled if simulation.model.acting.info.traceable else PythonBackend
-    asked = simulation.model, simulation.state, simulation.inputs_at(0.0)
+    arguments = simulation.model, simulation.state, simulation.inputs_at(0.0)
     try:
-        return kind(*asked, free)
+        return kind(*arguments, free)
     except Exception:  # a number that decides what is computed, whatever the trace stumbles over
-        able = tuple(path for path in free if _traces(kind, asked, path)) if len(free) > 1 else ()
-    return kind(*asked, able)
+        able = tuple(path for path in free if _traces(kind, arguments, path)) if len(free) > 1 else ()
+    return kind(*arguments, able)
 
 
-def _traces(kind: type, asked: tuple[Given, ...], path: str) -> bool:
+def _traces(kind: type, arguments: tuple[Given, ...], path: str) -> bool:
     try:
-        kind(*asked, (path,))
+        kind(*arguments, (path,))
     except Exception:
         return False
     return True

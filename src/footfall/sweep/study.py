@@ -14,8 +14,8 @@
     count = 16
     friction = { uniform = [0.4, 1.0] }
 
-With ``function = "module:name"`` a function of one's own is called with the parameters instead of a simulation. That is
-code, which runs with the rights of whoever runs the study: ``sweep.run`` wants to be told that it may.
+With ``function = "module:name"`` a user-defined function is called with the parameters instead of a simulation. That is
+code, which runs with the rights of whoever runs the study: ``sweep.run`` must be given permission.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def digest_of_item(function: str, parameters: Mapping[str, Given]) -> str:
 
 
 def read_study(path: str | Path) -> Study:
-    """A study file; what is wrong with it is said in one sentence with the name of the table and the key."""
+    """A study file; an error names what is wrong in one sentence, with the name of the table and the key."""
     file = Path(path)
     text = read_toml_text(file, "the study")
     return parse_study(text, file.resolve().parent, file.stem, str(file))

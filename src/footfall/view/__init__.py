@@ -1,1 +1,1 @@
-"""The web page: a robot that walks as it is told in a browser on the same machine, and recordings with a timeline."""
+"""The web page: a robot that walks as commanded in a browser on the same machine, and recordings with a timeline."""

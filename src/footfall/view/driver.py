@@ -1,4 +1,4 @@
-"""A simulation that runs in a thread, beside the clock, and does what it is told between two steps.
+"""A simulation that runs in a thread, beside the clock, and carries out requests between two steps.
 
 Whoever gives commands must be heard: while ``present`` says that nobody is there, the velocity command is zero. A short
 silence is forgiven, as of a browser that is busy; after a longer one the command is forgotten.
@@ -172,7 +172,7 @@ class SimulationThread:
 
     @property
     def wanted(self) -> RunOptions:
-        """What is simulated once all that was asked for is made."""
+        """Return what is simulated once all that was requested is made."""
         with self._asking:
             return replace(self.choice, **self._asked)
 
@@ -197,7 +197,7 @@ class SimulationThread:
 
     @property
     def status(self) -> str:
-        """What it is doing, in a word or a sentence."""
+        """Return what it is doing, in a word or a sentence."""
         if self.message and time.monotonic() - self._said < _SAID:
             return self.message
         if self.sim.stopped is not None:

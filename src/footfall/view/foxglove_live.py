@@ -1,6 +1,6 @@
 """Live data for Foxglove: a robot that walks as ``/cmd_vel`` says, or a recording that is played over and over.
 
-The link has no password, and Foxglove's page comes from anywhere: it is served on this machine alone.
+It is served on this machine alone, to whoever has the address that is printed: it holds a token.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 
-from footfall.errors import FootfallError, InputError, need_extra
+from footfall.errors import need_extra
 from footfall.recording.formats.foxglove import FoxgloveChannels
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.recording import Recording
@@ -22,9 +21,8 @@ from footfall.robot.model.description import Robot
 from footfall.sim.run_options import page_options
 from footfall.spatial.quaternion import to_rotation
 from footfall.view.driver import SimulationThread, fitting_controller, with_stand
-from nptrace._types import Foreign
+from footfall.view.foxglove_server import FoxgloveServer
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 COMMAND = "/cmd_vel"
 _HEARD = 0.5  # [s] that a velocity holds
 _RATE = 50.0  # [Hz] of frames of a recording
@@ -36,37 +34,20 @@ class FoxgloveLive:
 
     def __init__(self, subject: Robot | Recording, host: str = "127.0.0.1", port: int = 0) -> None:
         need_extra("foxglove", "foxglove", "live data for Foxglove")
-        import foxglove
-
-        if host not in LOOPBACK:
-            raise InputError(
-                f"data for Foxglove is served on this machine alone ({', '.join(LOOPBACK)}), not at {host!r}: the link"
-                " has no password"
-            )
-        context = self._context = foxglove.Context()  # its channels close with it
-        listener: Foreign = _Listener(self)
-        self._last, self._channels = -np.inf, dict[tuple[int, int], str]()
+        need_extra("websockets", "foxglove", "live data for Foxglove")
+        self._last = -np.inf
         self._ended = threading.Event()
-        try:
-            self.server: Foreign = foxglove.start_server(
-                name="footfall",
-                host=host,
-                port=port,
-                capabilities=[foxglove.Capability.ClientPublish],
-                supported_encodings=["json"],
-                server_listener=listener,
-                context=context,
-            )
-        except Exception as error:  # foxglove's own, or of the operating system: a port that is taken
-            raise FootfallError(f"cannot serve data for Foxglove at {host}:{port}: {error}") from None
-        self.address = f"ws://{host}:{self.server.port}"
         self.driver: SimulationThread | None = None
+        self.server = FoxgloveServer(host, port, self.hear)
+        self.address = self.server.address
         if isinstance(subject, Recording):
-            self._stage = FoxgloveChannels(subject.robot, context)
+            self._stage = FoxgloveChannels(subject.robot, self.server.channel)
+            self.server.start()
             threading.Thread(target=self._play, args=(subject,), name="footfall-foxglove", daemon=True).start()
         else:
             robot = with_stand(subject)
-            self._stage = FoxgloveChannels(robot, context)
+            self._stage = FoxgloveChannels(robot, self.server.channel)
+            self.server.start()
             self.driver = SimulationThread(
                 choice=page_options(robot=robot.name, controller=fitting_controller(robot)),
                 own=None if _shipped(robot) else robot,
@@ -109,16 +90,9 @@ class FoxgloveLive:
             self._ended.wait(1.0 / _RATE)
 
     # -- what viewers say ----------------------------------------------------------------------------------------------
-    def advertised(self, client: int, channel: int, topic: str, encoding: str) -> None:
-        if len(self._channels) < 100 and encoding == "json":
-            self._channels[client, channel] = topic
-
-    def gone(self, client: int, channel: int) -> None:
-        self._channels.pop((client, channel), None)
-
-    def hear(self, client: int, channel: int, data: bytes) -> None:
+    def hear(self, topic: str, data: bytes) -> None:
         """A velocity on ``/cmd_vel`` as JSON, in the form of a ROS Twist; anything else is left alone."""
-        if self._channels.get((client, channel)) != COMMAND or len(data) > _MOST_BYTES or self.driver is None:
+        if topic != COMMAND or len(data) > _MOST_BYTES or self.driver is None:
             return
         with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError, AttributeError):
             twist = json.loads(data)
@@ -127,28 +101,6 @@ class FoxgloveLive:
                 forward=linear.get("x", 0.0), sideways=linear.get("y", 0.0), turn=angular.get("z", 0.0)
             )
             self._last = time.monotonic()
-
-
-class _Listener:
-    """What foxglove-sdk calls, in its own threads."""
-
-    def __init__(self, live: FoxgloveLive) -> None:
-        self._live = live
-
-    def on_client_advertise(self, client: Foreign, channel: Foreign) -> None:
-        self._live.advertised(client.id, channel.id, channel.topic, channel.encoding)
-
-    def on_client_unadvertise(self, client: Foreign, client_channel_id: int) -> None:
-        self._live.gone(client.id, client_channel_id)
-
-    def on_message_data(self, client: Foreign, client_channel_id: int, data: bytes) -> None:
-        self._live.hear(client.id, client_channel_id, data)
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        """All other events are of no interest."""
-        if name.startswith("on_"):
-            return lambda *_, **__: None
-        raise AttributeError(name)
 
 
 def _shipped(robot: Robot) -> bool:

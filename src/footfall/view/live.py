@@ -346,7 +346,7 @@ def rounded_limit(key: str, simulation: Simulation | None) -> float:
 
 
 def _set(handle: Foreign, name: str, value: Given) -> None:
-    """A property of something on the page, told to the browsers only when it is another."""
+    """A property of something on the page, sent to the browsers only when it changes."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 

@@ -64,7 +64,7 @@ class Server:
     """A guarded viser server. ``closed=True`` serves nobody: for scenes that go to a file."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, closed: bool = False) -> None:
-        self.socket = _bound(host, port)
+        self.socket = bound(host, port)
         self.host, self.port, self.closed = host, int(self.socket.getsockname()[1]), closed
         self.here = host in LOOPBACK  # for this machine alone
         self.token = secrets.token_urlsafe(18)
@@ -80,7 +80,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """What a browser on this machine opens."""
+        """Return the address that a browser on this machine opens."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = "127.0.0.1" if self.host in ("0.0.0.0", "") else name
         return f"http://{name}:{self.port}/" + f"?token={self.token}"
@@ -264,7 +264,7 @@ def _rewrite(response: Foreign, change: Callable[[bytes], bytes]) -> None:
     response.headers["Content-Length"] = str(len(response.body))
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """A listening address of our own; one that is taken or not ours is refused in one sentence."""
     if not 0 <= port <= 65535:
         raise InputError(f"a port lies between 0 and 65535, got {port}")

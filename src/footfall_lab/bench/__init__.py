@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives")
 _MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
-SECONDS = 20.0  # of timing for one bench, unless told otherwise
+SECONDS = 20.0  # of timing for one bench, unless given
 
 Progress = Callable[[str, int, int], None]
 

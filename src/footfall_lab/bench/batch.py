@@ -12,7 +12,7 @@ from footfall.control.joint.joint_pd import JointPD
 from footfall.sim.batch import Batch
 from footfall.sim.cores import cores
 from footfall.sim.joints import JointModel
-from footfall_lab.bench import peers, step, subject
+from footfall_lab.bench import as_used, peers, step, subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Row, interleaved, pinned
 
@@ -25,7 +25,7 @@ METHOD = (
     " bench step. Cost by number of robots: ff.Batch of the trotting Mini Cheetah, gait and PD in every step, implicit"
     f" contact, dt 1e-3, {TICKS} substeps a call of Batch.run from Python, packing and unpacking included, one thread,"
     " least thread time of interleaved rounds. threads_scaling: wall time of"
-    f" {_THREADED} robots in one thread over that on all cores; a busy neighbour spoils it."
+    f" {_THREADED} robots in one thread over that on all cores; a busy neighbour spoils it." + as_used.METHOD
 )
 _ROLLOUT = "mujoco.rollout elliptic Euler"
 
@@ -35,11 +35,12 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     progress("compiling", 0, 100)
     with pinned():
         tasks = [*step.batch_tasks(), peers.rollout_task(_ROLLOUT, "Euler", "elliptic")]
-        rows = interleaved(tasks, 0.4 * seconds, progress)
+        rows = interleaved(tasks, 0.25 * seconds, progress)
+        rows += interleaved(as_used.batch_tasks(), 0.25 * seconds, progress)
     times = {row.name: row.ns for row in rows}
-    ratios = step.batch_ratios(times, times[_ROLLOUT])
+    ratios = step.batch_ratios(times, times[_ROLLOUT]) | as_used.batch_ratios(times)
     for kind, dtype in step.TYPES.items():
-        costs = _costs(dtype, 0.2 * seconds, progress)
+        costs = _costs(dtype, 0.15 * seconds, progress)
         rows += [Row(f"Batch {kind} implicit, {n} robots", ns, "robot-step") for n, ns in costs.items()]
         ratios[f"cost_of_100000_over_1000_{kind}"] = costs[SIZES[-1]] / costs[SIZES[0]]
     one, all_cores = _threads(0.2 * seconds)

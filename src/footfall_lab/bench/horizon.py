@@ -22,7 +22,7 @@ _BEND, _BARRIER = 1.5, 0.01  # [rad] that joints may bend from the stand; price 
 
 
 def weights(nv: int) -> np.ndarray:
-    """Of the deviation's components, one knot."""
+    """Return the weights of the deviation's components, one knot."""
     parts = [np.full(3, PRICES[key]) for key in ("turn", "place")] + [np.full(nv - 6, PRICES["joints"])]
     return np.concatenate(
         [*parts, *(np.full(3, PRICES[key]) for key in ("spin", "speed")), np.full(nv - 6, PRICES["rates"])]

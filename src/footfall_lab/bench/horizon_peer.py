@@ -2,7 +2,7 @@
 feasibility-driven solver.
 
 It runs by ``crocoddyl_process``, in a process of its own: that of the Python named in FOOTFALL_CROCODDYL, or this one's
-where the versions that are installed fit each other. It waits for its turns, which follow ours on the same core.
+where the versions that are installed fit each other. It waits for its rounds, which follow ours on the same core.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RATIOS = {  # of peers' times to ours, and whose
     "mim_solvers_iteration_over_ours": "mim-solvers SQP",
     "mim_solvers_csqp_iteration_over_ours": "mim-solvers CSQP",
 }
-TURNS, TURN = 12, 5  # turns, and iterations in each
+ROUNDS, ITERATIONS = 12, 5  # rounds, and iterations in each
 _LONGEST = 120.0  # [s] for an answer
 _HOW = (
     "an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 mim-solvers there, and"
@@ -43,19 +43,19 @@ _HOW = (
 )
 
 
-def beside(ours: Callable[[], object], turns: int = TURNS) -> tuple[dict[str, float], str]:
+def beside(ours: Callable[[], object], rounds: int = ROUNDS) -> tuple[dict[str, float], str]:
     """(least times of an iteration by name [s], ours among them as OURS; why some are missing).
 
-    Turns of ours and of each of theirs follow each other on this thread's core, so that all see the same weather.
+    Rounds of ours and of each of theirs follow each other on this thread's core, so that all see the same weather.
     """
     theirs, why = _started()
     least = {OURS: _least(ours)}
     if theirs is None:
         return least, why
     try:
-        for _ in range(turns):
+        for _ in range(rounds):
             least[OURS] = min(least[OURS], _least(ours))
-            answer = _asked(theirs, f"{TURN}\n")
+            answer = _asked(theirs, f"{ITERATIONS}\n")
             if answer is None:
                 return {OURS: least[OURS]}, f"Crocoddyl ended its process with exit status {theirs.wait()}; {_HOW}"
             for name, seconds in answer.items():
@@ -67,16 +67,16 @@ def beside(ours: Callable[[], object], turns: int = TURNS) -> tuple[dict[str, fl
 
 
 def rows_and_ratios(times: dict[str, float]) -> tuple[list[Row], dict[str, float | None]]:
-    """What ``beside`` found of peers, as a bench reports it; a ratio is None where its peer is missing."""
+    """Return what ``beside`` found of peers, as a bench reports it; a ratio is None where its peer is missing."""
     rows = [Row(f"{name} iteration", 1e9 * least, "iteration") for name, least in times.items() if name != OURS]
     ratios = {key: times[name] / times[OURS] if name in times else None for key, name in RATIOS.items()}
     return rows, ratios
 
 
 def _least(once: Callable[[], object]) -> float:
-    """Of a turn [s]."""
+    """Return the least time of a round [s]."""
     times = []
-    for _ in range(TURN):
+    for _ in range(ITERATIONS):
         began = time.thread_time()
         once()
         times.append(time.thread_time() - began)
@@ -84,7 +84,7 @@ def _least(once: Callable[[], object]) -> float:
 
 
 def _started() -> tuple[subprocess.Popen[str] | None, str]:
-    """(a process that waits for turns, or why there is none)."""
+    """(a process that waits for rounds, or why there is none)."""
     python = os.environ.get(VARIABLE)
     if python is None:
         try:
@@ -116,7 +116,7 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
 
 
 def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
-    """What it answers to a line; None if it has ended, as it is made to when it takes too long."""
+    """Return the peer's answer to a line; None if it has ended, as it is made to when it takes too long."""
     assert theirs.stdin is not None
     assert theirs.stdout is not None
     late = threading.Timer(_LONGEST, theirs.kill)
@@ -133,7 +133,7 @@ def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
 
 
 def _ended(theirs: subprocess.Popen[str]) -> None:
-    """Without turns left it ends by itself."""
+    """Without rounds left it ends by itself."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         theirs.communicate(timeout=_LONGEST)
     theirs.kill()

@@ -1,4 +1,4 @@
-"""What a bench found, as JSON and as tables."""
+"""The findings of a bench, as JSON and as tables."""
 
 from __future__ import annotations
 

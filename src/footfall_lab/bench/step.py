@@ -16,7 +16,7 @@ from footfall.sim.rollouts import compile_physics
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import SimulationModel, at_rest
 from footfall.sim.world import World
-from footfall_lab.bench import peers, subject
+from footfall_lab.bench import as_used, peers, subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.starts import starts
 from footfall_lab.bench.timing import Task, interleaved, pinned
@@ -45,7 +45,8 @@ _ROLLOUT = "mujoco.rollout elliptic Euler"
 def measure(seconds: float, progress: Callable[[str, int, int], None], robot: str | None = None) -> BenchReport:
     """Time everything for about ``seconds``, a third of it in fresh processes.
 
-    robot: of the library, or a file; the Mini Cheetah unless given: only its starts are timed, and only it has targets.
+    robot: of the library, or a file; the Mini Cheetah unless given: only it is timed as used and started afresh, and
+    only it has targets.
     """
     progress("compiling", 0, 100)
     model = subject.robot(robot)
@@ -58,7 +59,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None], robot: st
             peers.step_task("mujoco pyramidal implicitfast", "implicitfast", "pyramidal", model),
             peers.rollout_task(_ROLLOUT, "Euler", "elliptic", robot=model),
         ]
-        rows = interleaved(tasks, (0.6 if robot is None else 1.0) * seconds, progress)
+        rows = interleaved(tasks, (0.4 if robot is None else 1.0) * seconds, progress)
     times = {row.name: row.ns for row in rows}
     ratios = {f"mujoco_over_native_{scheme}": times[_STAND] / times[f"native {scheme}"] for scheme in subject.SCHEMES}
     ratios |= batch_ratios(times, times[_ROLLOUT])
@@ -68,8 +69,13 @@ def measure(seconds: float, progress: Callable[[str, int, int], None], robot: st
         return BenchReport(
             bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD, notes=notes, robot=model.name
         )
+    with pinned():
+        used = interleaved([as_used.native_task(), *as_used.peer_tasks()], 0.2 * seconds, progress)
+    rows += used
+    ratios |= as_used.native_ratio({row.name: row.ns for row in used})
     rows += starts(["explicit step", "implicit step"], 0.4 * seconds, progress, with_import=False)
-    return BenchReport(bench="step", rows=rows, ratios=ratios, operations=operations, method=METHOD + STARTS)
+    method = METHOD + as_used.METHOD + STARTS
+    return BenchReport(bench="step", rows=rows, ratios=ratios, operations=operations, method=method)
 
 
 def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:

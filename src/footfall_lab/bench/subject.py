@@ -1,4 +1,4 @@
-"""What is timed: the Mini Cheetah as shipped (armature, contact at the contact point), on a plane, under joint PD.
+"""The subject that is timed: Mini Cheetah as shipped (armature, contact at the contact point), on a plane, joint PD.
 
 Joint targets are an input of the step, gains are constants, joints have no effects of their own (``JointModel.ideal``).
 Any other robot stands on its own legs, with gains that grow with its weight and height.

@@ -1,4 +1,4 @@
-"""What must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
+"""Targets: what must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
 
 On narrower vectors half of the batch ratios is asked for.
 """
@@ -79,6 +79,20 @@ TARGETS = (
         goal=165,
         unit=TIMES,
         vector=True,
+    ),
+    Target(
+        what="one robot as used against MuJoCo, 2 ms", key="mujoco_over_native_as_used", must=20, goal=27, unit=TIMES
+    ),
+    *(
+        Target(
+            what=f"batch as used against rollout, 2 ms, {kind}",
+            key=f"mujoco_rollout_over_batch_{kind}_as_used",
+            must=must,
+            goal=goal,
+            unit=TIMES,
+            vector=True,
+        )
+        for kind, must, goal in (("f64", 27, 50), ("f32", 55, 110))
     ),
     *(
         Target(

@@ -1,4 +1,4 @@
-"""What the shell offers after a tab: names of experiments and benches."""
+"""Completions that the shell offers after a tab: names of experiments and benches."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from footfall_lab.cli import completing
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from footfall_lab.papers.claims import Outcome
+    from footfall_lab.papers.claims import Claim, Outcome
     from footfall_lab.report import Written
 
 NAME = "reproduce"
@@ -35,12 +35,14 @@ def command(
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="A family of 200 gaits instead of 40 (depaula2024).")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure every claim of a paper again, and write a report with its figures.
 
-    Verdicts: reproduced, differs, refuted, not testable, by bounds that were fixed before the runs. Exit status 1 when
-    a verdict is not the one on record.
+    Statements hold, do not hold, are refuted, or open where the paper prints no set-up; equations are verified or
+    errata; computing times stand side by side. Bounds were fixed before the runs. Exit status 1 when a verdict is not
+    the one on record.
     """
     from footfall.errors import unknown
     from footfall_lab import papers as experiments
@@ -50,22 +52,33 @@ def command(
     if not set(names) <= set(known):
         raise unknown("experiment", name, (*known, "all"))
     folder = out or Path("out") / name
-    again = shlex.join(["footfall", "reproduce", name, *(["--out", str(out)] if out is not None else [])])
-    outcomes, written = measure(names, folder, again, quick=False)
+    again = shlex.join(
+        [
+            "footfall",
+            "reproduce",
+            name,
+            *(["--out", str(out)] if out is not None else []),
+            *(["--full"] if full else []),
+        ]
+    )
+    outcomes, written = measure(names, folder, again, quick=False, full=full)
     if "reality" in names:
         from footfall_lab.reality.study import write_page
 
         write_page(next(o for o in outcomes if o.experiment == "reality"), folder)
     objects = [o.to_json([str(path) for path in written.figures.get(o.experiment, [])]) for o in outcomes]
     if as_json:
-        many = {"experiments": objects, "report": str(written.report)}
+        lines = [str(each["summary"]) for each in objects]
+        many = {"experiments": objects, "summary": lines, "report": str(written.report)}
         print_json({**objects[0], "report": str(written.report)} if len(objects) == 1 and name != "all" else many)
     else:
         show(outcomes, written)
     verdict(outcomes)
 
 
-def measure(names: tuple[str, ...], folder: Path, command: str, quick: bool) -> tuple[list[Outcome], Written]:
+def measure(
+    names: tuple[str, ...], folder: Path, command: str, quick: bool, full: bool = False
+) -> tuple[list[Outcome], Written]:
     """Run experiments and write their report."""
     from footfall.sim.cores import cores
     from footfall_lab import papers as experiments
@@ -75,44 +88,64 @@ def measure(names: tuple[str, ...], folder: Path, command: str, quick: bool) -> 
     began, outcomes = time.monotonic(), []
     for name in names:
         with progress(name) as report_progress:
-            outcomes.append(experiments.run(name, quick, report_progress, workers=min(cores(), 8)))
+            outcomes.append(experiments.run(name, quick, report_progress, workers=min(cores(), 8), full=full))
     return outcomes, report.write(outcomes, folder, command, time.monotonic() - began)
 
 
 def show(outcomes: list[Outcome], written: Written) -> None:
-    """Print the claims as tables, the four counts, and where the report is."""
-    from footfall_lab.papers.claims import counts, sentence
+    """Print the claims as tables, one line per paper, and where the report is."""
+    from footfall_lab.papers.claims import TABLES, line
 
     out = console()
     for outcome in outcomes:
-        for ours, heading in ((False, outcome.title), (True, f"{outcome.title}: questions of our own, not counted")):
-            if any(claim.ours == ours for claim in outcome.claims):
-                out.print(heading, style="italic", highlight=False, soft_wrap=True)
-                out.print(claims_table(outcome, ours))
-    out.print(sentence(counts(claim for outcome in outcomes for claim in outcome.claims)), highlight=False)
+        own = "questions of our own, not counted"
+        for table, heading in (*((key, words.lower()) for key, (words, _) in TABLES.items()), ("ours", own)):
+            if any(_listed(claim) == table for claim in outcome.claims):
+                out.print(f"{outcome.title}: {heading}", style="italic", highlight=False, soft_wrap=True)
+                out.print(claims_table(outcome, table))
+    for outcome in outcomes:
+        out.print(line(outcome.experiment, outcome.claims), highlight=False, soft_wrap=True)
     out.print(f"report: {written.report}", highlight=False, soft_wrap=True)
 
 
-def claims_table(outcome: Outcome, ours: bool = False) -> Table:
-    """The claims of a paper, or the questions of our own beside them."""
-    from rich.table import Table
+def claims_table(outcome: Outcome, table: str) -> Table:
+    """The claims of one of a paper's tables; ``ours``: the questions of our own beside them."""
+    from rich.table import Table as Drawn
     from rich.text import Text
 
     from footfall_lab.papers.claims import shown
 
-    colors = {"reproduced": "green", "differs": "cyan", "refuted": "yellow", "not_testable": "magenta"}
-    table = Table()
-    table.add_column("question" if ours else "claim")
+    ours, drawn = table == "ours", Drawn()
+    drawn.add_column("question" if ours else "claim")
     for heading in ("measured",) if ours else ("paper", "ours"):
-        table.add_column(heading, justify="right")
-    table.add_column("unit")
-    table.add_column("answer" if ours else "verdict", no_wrap=True)
+        drawn.add_column(heading, justify="right")
+    drawn.add_column("unit")
+    drawn.add_column({"ours": "answer", "time": "factor"}.get(table, "verdict"), no_wrap=True)
     for claim in outcome.claims:
-        if claim.ours == ours:
+        if _listed(claim) == table:
             printed = () if ours else (shown(claim.printed),)
-            verdict = Text(claim.words, colors[claim.verdict])
-            table.add_row(claim.claim, *printed, shown(claim.measured), claim.unit, verdict)
-    return table
+            verdict = Text(claim.words, COLORS[claim.verdict])
+            drawn.add_row(claim.claim, *printed, shown(claim.measured), claim.unit, verdict)
+    return drawn
+
+
+def _listed(claim: Claim) -> str:
+    """Which table a claim is listed in."""
+    return "ours" if claim.ours else claim.table
+
+
+COLORS = {
+    "holds": "green",
+    "verified": "green",
+    "shown": "green",
+    "does_not_hold": "cyan",
+    "not_shown": "cyan",
+    "open": "blue",
+    "time": "default",
+    "refuted": "yellow",
+    "erratum": "yellow",
+    "not_testable": "magenta",
+}
 
 
 def verdict(outcomes: list[Outcome]) -> None:

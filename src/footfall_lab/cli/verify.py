@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from footfall.cli.common import JsonOption, RobotArgument, console, examples, load_robot, note, print_json, progress
+from footfall.cli.common import (
+    JsonOption,
+    RobotArgument,
+    console,
+    examples,
+    load_robot,
+    note,
+    print_json,
+    progress,
+    with_model_options,
+)
 
 NAME = "verify"
 EXAMPLES = examples(
@@ -15,6 +25,7 @@ EXAMPLES = examples(
 )
 
 
+@with_model_options
 def command(
     robot: RobotArgument,
     samples: Annotated[int, typer.Option(min=1, help="Number of random states.")] = 200,

@@ -25,8 +25,8 @@ from footfall_lab.verify.report import Report
 
 ROBOTS = {"Mini Cheetah": "mini_cheetah", "hound.urdf": str(Path(__file__).with_name("hound.urdf"))}
 DURATION, SPEED = 4.0, 0.5  # of the walks [s], [m/s]
-TROT = Job(scheme="heun", choice="A", stiffness=10.0)  # the paper's Table I in the unit that it prints
-TROT_IN_MUJOCO = Job(scheme="mujoco", choice="A", stiffness=10.0)
+TROT = Job(scheme="heun", choice="A")
+TROT_IN_MUJOCO = Job(scheme="mujoco", choice="A")
 MANY, MANY_DURATION, MANY_SAMPLES = 1000, 4.0, 100  # robots of the batch, [s], positions kept of each path
 SIDES = ("recursive", "articulated", "lagrange", "pinocchio", "mujoco")
 SAMPLES = 25  # random states of every check

@@ -16,6 +16,7 @@ _MODULES = {
     "yan2021": "footfall_lab.papers.yan2021.experiment",
     "dynakat": "footfall_lab.papers.dynakat.experiment",
 }
+_FAMILIES = ("depaula2024",)  # experiments whose ranges are those of a family of set-ups
 _OTHERS = {"reality": "footfall_lab.reality.study"}  # judged by no paper, and not a part of "all"
 
 
@@ -30,13 +31,26 @@ def others() -> tuple[str, ...]:
 
 
 def run(
-    name: str, quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1
+    name: str,
+    quick: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+    workers: int = 1,
+    full: bool = False,
 ) -> Outcome:
-    """Do an experiment. ``quick`` measures every claim with fewer variants; ``workers`` processes share the runs."""
+    """Do an experiment.
+
+    Args:
+        name: Of the experiment.
+        quick: Measure every claim with fewer variants.
+        progress: Called with what is done, the number of things done and the number of all.
+        workers: Processes that share the runs.
+        full: Larger families, of experiments that have one.
+    """
     known = {**_MODULES, **_OTHERS}
     if name not in known:
         raise unknown("experiment", name, known)
-    return import_module(known[name]).run(quick=quick, progress=progress, workers=workers)
+    larger = {"full": full} if name in _FAMILIES else {}
+    return import_module(known[name]).run(quick=quick, progress=progress, workers=workers, **larger)
 
 
 __all__ = ["Claim", "Outcome", "Table", "names", "others", "run"]

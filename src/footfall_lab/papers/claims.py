@@ -1,8 +1,11 @@
 """A published claim beside what we measure, and the verdict that its registered bound gives.
 
-``reproduced``: within the bound, which holds either way. ``differs``: outside it, by the factor that the note gives.
-``refuted``: a statement without exception, and the note has the exception. ``not_testable``: the note says what is
-missing. A question of our own carries the mark ``ours`` and is never counted.
+Sentences and numbers: ``holds`` and ``does_not_hold`` say what our runs of what is printed show; ``refuted``: a proof
+or a counterexample that no unprinted number can change; ``open``: a number whose set-up is not printed, with the range
+over what is not printed; ``not_testable``: the note says what is missing. Equations: ``verified`` or ``erratum``.
+Computing times have no verdict, ``time``. Sentences of a survey, about others' robots, are ``shown`` or ``not_shown``
+by our runs. A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is
+never counted.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
 
 from footfall.errors import InputError, unknown
 from footfall_lab.papers.registered import Bound, Entry, Value, registration
@@ -22,14 +27,73 @@ if TYPE_CHECKING:
 
     from footfall.recording.recording import Recording
 
-Verdict = Literal["reproduced", "differs", "refuted", "not_testable"]
-VERDICTS: tuple[Verdict, ...] = ("reproduced", "differs", "refuted", "not_testable")
-COUNTED: dict[Verdict, str] = {
-    "reproduced": "reproduced",
-    "differs": "differ",
-    "refuted": "refuted",
-    "not_testable": "not testable",
+Verdict = Literal[
+    "holds",
+    "does_not_hold",
+    "refuted",
+    "open",
+    "not_testable",
+    "verified",
+    "erratum",
+    "time",
+    "shown",
+    "not_shown",
+]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+TABLES: dict[str, tuple[str, tuple[Verdict, ...]]] = {  # heading, and the verdicts that occur, none for times
+    "behaviour": ("Statements and numbers", ("holds", "does_not_hold", "refuted", "open", "not_testable")),
+    "equation": ("Equations", ("verified", "erratum")),
+    "survey": ("Sentences of a survey", ("shown", "not_shown", "not_testable")),
+    "time": ("Computing times", ()),
 }
+MEANS: dict[Verdict, str] = {
+    "holds": "our runs of what is printed show it, within a bound that was fixed before the runs",
+    "does_not_hold": "they do not; the note says how far off, and why as far as we know",
+    "refuted": "a proof or a counterexample that no unprinted number can change",
+    "open": "a number whose set-up is not printed: the range over what is not printed, and whether it has the printed",
+    "not_testable": "with what is missing",
+    "verified": "the equation as printed, evaluated beside an independent way",
+    "erratum": "as printed it is not right; the note has the right form",
+    "time": "a computing time: theirs, ours, factor, and no verdict",
+    "shown": "a sentence about others' robots, which our runs show as well",
+    "not_shown": "a sentence about others' robots, which our runs do not show: no evidence against it",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread:
+    """What a family of set-ups gives where the paper prints none: a range of a number, or a share of a sentence."""
+
+    of: str  # the family, in a few words
+    runs: int
+    low: float | None = None  # 5th percentile
+    middle: float | None = None
+    high: float | None = None  # 95th percentile
+    inside: bool | None = None  # whether the printed value lies between both
+    share: float | None = None  # of the runs in which the sentence holds by its bound
+
+    @property
+    def words(self) -> str:
+        """The range or the share in a sentence."""
+        if self.share is not None:
+            return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}."
+        where = "" if self.inside is None else f"; the printed value is {'inside' if self.inside else 'outside'}"
+        return (
+            f"{shown(self.low)} to {shown(self.high)} over {self.runs} {self.of}, median {shown(self.middle)}{where}."
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        return {key: _json(value) for key, value in vars(self).items() if value is not None}
+
+
+def range_of(
+    values: Iterable[float], printed: float | None, of: str, ends: tuple[float, float] = (5.0, 95.0)
+) -> Spread:
+    """Return the spread of a number; ``ends`` are percentiles."""
+    known = np.array([value for value in values if math.isfinite(value)])
+    low, middle, high = (float(x) for x in np.percentile(known, (ends[0], 50.0, ends[1])))
+    inside = None if printed is None else bool(low <= printed <= high)
+    return Spread(of=of, runs=len(known), low=low, middle=middle, high=high, inside=inside)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,13 +108,18 @@ class Claim:
     verdict: Verdict
     note: str = ""
     ours: bool = False
+    table: str = "behaviour"  # a key of TABLES
+    equations: tuple[str, ...] = ()  # that one evaluation covers
+    short: str = ""  # in a few words
     bound: str = ""  # that it was judged by, in words
     beside: Value = None  # what others have, for a question of our own that is asked of them too
+    spread: Spread | None = None
+    as_first_registered: Claim | None = None  # the same of a set-up that was replaced
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise InputError(f"the verdict of claim '{self.id}' must be one of {', '.join(VERDICTS)}: {self.verdict!r}")
-        if self.verdict != "reproduced" and not self.note and not self.ours:
+        if self.verdict not in ("holds", "verified", "time", "shown") and not self.note and not self.ours:
             words = self.verdict.replace("_", " ")
             raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
         if self.ours and self.printed is not None:
@@ -58,10 +127,17 @@ class Claim:
 
     @property
     def words(self) -> str:
-        """The verdict for people; a question of our own is answered by yes or no."""
+        """The verdict for people; a question of our own is answered by yes or no, a time by its factor."""
         if self.ours:
-            return "yes" if self.verdict == "reproduced" else "no"
+            return "yes" if self.verdict == "holds" else "no"
+        if self.verdict == "time":
+            return factor(self.printed, self.measured)
         return self.verdict.replace("_", " ")
+
+    @property
+    def weight(self) -> int:
+        """How many equations it stands for; 1 for any other claim."""
+        return max(len(self.equations), 1)
 
     def to_json(self) -> dict[str, Json]:
         values = {"printed": _json(self.printed), "measured": _json(self.measured)}
@@ -71,10 +147,34 @@ class Claim:
             **values,
             "unit": self.unit,
             "verdict": self.verdict,
+            "table": self.table,
             "ours": self.ours,
             "note": self.note,
+            **({"equations": list(self.equations)} if self.equations else {}),
             **({} if self.beside is None else {"beside": _json(self.beside)}),
+            **({} if self.spread is None else {"spread": self.spread.to_json()}),
+            **({} if self.as_first_registered is None else {"as_first_registered": self._first()}),
         }
+
+    def _first(self) -> dict[str, Json]:
+        first = self.as_first_registered
+        assert first is not None
+        spread = {} if first.spread is None else {"spread": first.spread.to_json()}
+        return {"measured": _json(first.measured), "verdict": first.verdict, "note": first.note, **spread}
+
+
+def factor(printed: Value, measured: Value) -> str:
+    """Return how much faster a measured computing time is than a printed one, in words."""
+    ratio = _or_nan(printed) / _or_nan(measured)
+    if not math.isfinite(ratio) or ratio <= 0.0:
+        return "–"
+    return f"{_digits(ratio)} times faster" if ratio >= 1.0 else f"{_digits(1.0 / ratio)} times slower"
+
+
+def with_first(main: Iterable[Claim], first: Iterable[Claim]) -> list[Claim]:
+    """Return claims of the main column, each with its own of the set-up that was registered first."""
+    others = {claim.id: claim for claim in first}
+    return [replace(claim, as_first_registered=others.get(claim.id)) for claim in main]
 
 
 def judge(
@@ -85,6 +185,7 @@ def judge(
     holds: bool | None = None,
     compared: float | None = None,
     missing: str = "",
+    spread: Spread | None = None,
 ) -> Claim:
     """The verdict of a claim by its registered bound.
 
@@ -97,18 +198,27 @@ def judge(
         compared: The number that the bound is asked about, where ``measured`` is none (several numbers in words): for
             a factor, the worst ratio to the printed.
         missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be judged.
+        spread: Over what is not printed; an open number must have it.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
     if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing):
         raise InputError(f"claim '{id}' is judged by '{bound.words()}': {'say' if holds is None else 'not by'} holds=")
+    if bound.rule == "range" and spread is None and not (entry.missing or missing):
+        raise InputError(f"claim '{id}' is open: its range over what is not printed must be given")
     if entry.missing or missing:
         verdict: Verdict = "not_testable"
         note = f"Missing: {entry.missing or missing}. {note}".rstrip()
+    elif bound.rule == "none":
+        verdict = "time"
+    elif bound.rule == "range":
+        verdict = "open"
     else:
         good, how_far = _within(entry, bound, measured, holds, compared)
-        verdict = "reproduced" if good else "refuted" if entry.universal else "differs"
+        verdict = _verdict(entry, good)
         note = " ".join(part for part in ("" if good else how_far, note) if part)
+    if spread is not None:
+        note = f"{note} {spread.words}".lstrip()
     return Claim(
         id=id,
         claim=entry.claim,
@@ -118,8 +228,20 @@ def judge(
         verdict=verdict,
         note=note,
         ours=entry.ours,
+        table=entry.table,
+        equations=entry.equations,
+        short=entry.short,
         bound=asked(entry),
+        spread=spread,
     )
+
+
+def _verdict(entry: Entry, good: bool) -> Verdict:
+    if entry.table == "equation" and not entry.ours:
+        return "verified" if good else "erratum"
+    if entry.table == "survey":
+        return "shown" if good else "not_shown"
+    return "holds" if good else "refuted" if entry.universal else "does_not_hold"
 
 
 def _within(
@@ -142,7 +264,7 @@ def _within(
 def asked(entry: Entry) -> str:
     """The bound and the reading of a claim, in a sentence; none where it cannot be judged."""
     bound = registration().bounds[entry.kind]
-    if entry.missing:
+    if entry.missing or bound.rule == "none":
         return ""
     parts = (bound.words() if bound.rule != "holds" else "", entry.reading)
     return ": ".join(part for part in parts if part)
@@ -174,7 +296,7 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What an experiment found."""
+    """The findings of an experiment."""
 
     experiment: str  # its name on the command line
     title: str
@@ -185,7 +307,11 @@ class Outcome:
     tables: tuple[Table, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)  # what was fixed, in words
     replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption: recordings shown together
-    bounds: str = field(default_factory=lambda: registration().digest)  # digest of what the claims were judged by
+    bounds: str = ""  # digest of what the claims were judged by, the present one unless given
+
+    def __post_init__(self) -> None:
+        if not self.bounds:
+            object.__setattr__(self, "bounds", registration().digests.get(self.experiment, ""))
 
     def claim(self, id: str) -> Claim:
         for claim in self.claims:
@@ -197,34 +323,111 @@ class Outcome:
         """``figures``: where they were written, if they were."""
         return {
             "experiment": self.experiment,
+            "summary": line(self.experiment, self.claims),
             "claims": [claim.to_json() for claim in self.claims],
             "figures": list(figures) or list(self.figures),
             "bounds": self.bounds,
         }
 
 
-def counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
-    """How many claims of papers got each verdict; questions of our own are not counted."""
-    found = Counter(claim.verdict for claim in claims if not claim.ours)
+def counts(claims: Iterable[Claim], table: str = "") -> dict[Verdict, int]:
+    """Return how many claims of papers, all or those of one table, got each verdict; equations by their number."""
+    found: Counter[str] = Counter()
+    for claim in claims:
+        if not claim.ours and table in ("", claim.table):
+            found[claim.verdict] += claim.weight
     return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def line(experiment: str, claims: Sequence[Claim]) -> str:
+    """Return one line about a whole paper, for somebody who has ten seconds."""
+    name = registration().papers.get(experiment, experiment)
+    published = [claim for claim in claims if not claim.ours]
+    if not published:
+        yes = sum(claim.verdict == "holds" for claim in claims)
+        return f"{name}: {yes} of {len(claims)} questions of our own answered yes"
+    parts = []
+    equations = counts(published, "equation")
+    if sum(equations.values()):
+        total, errata = sum(equations.values()), _many(equations["erratum"], "erratum", "errata")
+        parts.append(f"{equations['verified']} of {total} equations verified, {errata}")
+    judged = counts(published, "behaviour")
+    total = judged["holds"] + judged["does_not_hold"] + judged["refuted"]
+    if total:
+        words = f"{judged['holds']} of {_many(total, 'statement holds', 'statements hold')}"
+        for verdict, said in (("does_not_hold", "not"), ("refuted", "refuted")):
+            names = [c.short or c.claim for c in published if c.table == "behaviour" and c.verdict == verdict]
+            words += f"; {said}: {', '.join(names)}" if names else ""
+        parts.append(words)
+    opened = [claim for claim in published if claim.verdict == "open"]
+    if opened:
+        known = [
+            claim.spread.inside for claim in opened if claim.spread is not None and claim.spread.inside is not None
+        ]
+        words = f"{_many(len(opened), 'number', 'numbers')} open"
+        parts.append(f"{words}, {sum(known)} of {len(known)} printed values inside our range" if known else words)
+    if sum(counts(published, "survey").values()):
+        survey = counts(published, "survey")
+        said = ", ".join(f"{survey[v]} {v.replace('_', ' ')}" for v in TABLES["survey"][1] if survey[v])
+        parts.append(f"sentences of its survey: {said}")
+    faster = [
+        _or_nan(c.printed) / _or_nan(c.measured) for c in published if c.verdict == "time" and c.unit in ("s", "ms")
+    ]
+    own = [ratio for ratio, c in zip(faster, _times(published)) if not c.id.startswith("mujoco")]
+    if own:
+        ends = list(dict.fromkeys(_round(ratio) for ratio in (min(own), max(own))))
+        parts.append(f"{' to '.join(ends)} times faster than printed")
+    if judged["not_testable"]:
+        parts.append(f"{judged['not_testable']} not testable")
+    return f"{name}: {'; '.join(parts)}"
+
+
+def _times(claims: Sequence[Claim]) -> list[Claim]:
+    return [c for c in claims if c.verdict == "time" and c.unit in ("s", "ms")]
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count} {one if count == 1 else more}"
+
+
+def _round(ratio: float) -> str:
+    """A factor to two digits, thousands apart."""
+    return f"{float(f'{ratio:.2g}'):,.0f}".replace(",", " ") if ratio >= 10 else f"{ratio:.2g}"
 
 
 def beside_others(
     id: str, claim: str, theirs: Value, ours: Value, holds: bool, unit: str = "", note: str = ""
 ) -> Claim:
     """A question of our own, with what others have beside it."""
-    verdict: Verdict = "reproduced" if holds else "differs"
+    verdict: Verdict = "holds" if holds else "does_not_hold"
     return Claim(
         id=id, claim=claim, printed=None, measured=ours, unit=unit, verdict=verdict, note=note, ours=True, beside=theirs
     )
 
 
 def sentence(numbers: dict[Verdict, int]) -> str:
-    """The four counts in words: what a report opens with."""
+    """The counts in words: what a report of several papers opens with."""
     if not sum(numbers.values()):
         return "No paper is judged here: all questions are our own."
-    parts = [f"{numbers[verdict]} {COUNTED[verdict]}" for verdict in VERDICTS]
-    return f"Of {sum(numbers.values())} published claims {', '.join(parts[:-1])} and {parts[-1]}."
+    equations = numbers["verified"] + numbers["erratum"]
+    statements = {v: numbers[v] for v in TABLES["behaviour"][1] if v != "not_testable"}
+    survey = {v: numbers[v] for v in ("shown", "not_shown")}
+    parts = []
+    if equations:
+        errata = _many(numbers["erratum"], "erratum", "errata")
+        parts.append(f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {errata}")
+    if sum(statements.values()):
+        words = {"holds": "hold", "does_not_hold": "do not", "refuted": "refuted", "open": "open"}
+        said = ", ".join(f"{n} {words[v]}" for v, n in statements.items())
+        parts.append(f"of {_many(sum(statements.values()), 'statement', 'statements')} {said}")
+    if sum(survey.values()):
+        parts.append(f"of {sum(survey.values())} sentences of a survey {survey['shown']} shown")
+    if numbers["time"]:
+        parts.append(f"{_many(numbers['time'], 'computing time', 'computing times')} beside ours")
+    if numbers["not_testable"]:
+        parts.append(f"{numbers['not_testable']} not testable")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def shown(value: Value) -> str:

@@ -16,19 +16,21 @@ FILE = Path(__file__).with_name("recorded.toml")
 
 @dataclass(frozen=True)
 class Record:
-    """Verdicts by experiment and claim, and the digest of the registration that they were given by."""
+    """Verdicts by experiment and claim, the digests that they were given by, and a line about every paper."""
 
-    bounds: str
+    bounds: Mapping[str, str]
     verdicts: Mapping[str, Mapping[str, Verdict]]
+    summary: Mapping[str, str]
 
     def counts(self) -> dict[Verdict, int]:
-        """How many claims of papers have each verdict."""
+        """Return how many claims of papers have each verdict."""
         claims = registration().claims
         counted = [
             verdict
             for name, found in self.verdicts.items()
             for id, verdict in found.items()
             if id in claims.get(name, {}) and not claims[name][id].ours
+            for _ in range(claims[name][id].weight)
         ]
         return {verdict: counted.count(verdict) for verdict in VERDICTS}
 
@@ -41,16 +43,22 @@ def record() -> Record:
 
 def read(text: str) -> Record:
     found = tomllib.loads(text)
-    return Record(found.pop("bounds"), found)
+    return Record(found.pop("bounds"), summary=found.pop("summary"), verdicts=found)
 
 
-def written(outcomes: Iterable[tuple[str, str, Mapping[str, str]]], bounds: str) -> str:
-    """The text of a record: (experiment, title, verdicts by claim) of every outcome."""
+def written(
+    outcomes: Iterable[tuple[str, str, Mapping[str, str]]], bounds: Mapping[str, str], summary: Mapping[str, str]
+) -> str:
+    """Return the text of a record: (experiment, title, verdicts by claim) of every outcome."""
     lines = [
         "# What `footfall reproduce all` says of every claim, written from its results.json by",
         "# docs/generate_verdicts.py. A verdict that changes fails the command until it is recorded.",
         "",
-        f'bounds = "{bounds}"  # digest of registered.toml',
+        "[bounds]  # digests of what every experiment was judged by",
+        *(f'{name} = "{digest}"' for name, digest in bounds.items()),
+        "",
+        "[summary]",
+        *(f'{name} = "{line}"' for name, line in summary.items()),
     ]
     for name, title, verdicts in outcomes:
         lines += ["", f"[{name}]  # {title}", *(f'"{id}" = "{verdict}"' for id, verdict in verdicts.items())]
@@ -60,13 +68,14 @@ def written(outcomes: Iterable[tuple[str, str, Mapping[str, str]]], bounds: str)
 def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
     """How an outcome differs from the record, a sentence each; none if every claim was judged as recorded."""
     kept = record() if kept is None else kept
-    if outcome.bounds != kept.bounds:
+    known_bounds = kept.bounds.get(outcome.experiment, outcome.bounds)
+    if outcome.bounds != known_bounds:
         return [
-            f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {kept.bounds}:"
+            f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {known_bounds}:"
             " record them again"
         ]
     if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
-        return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "reproduced"]
+        return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "holds"]
     known = kept.verdicts.get(outcome.experiment, {})
     said = []
     for claim in outcome.claims:

@@ -1,11 +1,13 @@
-"""What claims are judged by: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
+"""Registered bounds of claims: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
 
-That file is fixed before the runs and changes only in commits of its own. Its digest goes with every result.
+That file is fixed before the runs and changes only in commits of its own. The digest of what an experiment is judged by
+goes with its results.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import tomllib
 from collections.abc import Mapping
@@ -17,7 +19,8 @@ from footfall.errors import InputError, unknown
 from nptrace._types import Given
 
 FILE = Path(__file__).with_name("registered.toml")
-RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds")
+RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds", "range", "none")
+TABLES = ("behaviour", "equation", "time", "survey")  # where a claim is listed, each with verdict words of its own
 
 _SLACK = 1e-12  # rounding of a ratio
 
@@ -40,12 +43,12 @@ class Bound:
             return f"within {self.value:g} times, either way"
         if self.rule == "between":
             return f"{self.value[0]:g} to {self.value[1]:g}"
-        if self.rule == "equal":
-            return "equal"
+        if self.rule in ("equal", "range", "none"):
+            return {"equal": "equal", "range": "no bound: the range is given", "none": "no verdict"}[self.rule]
         return f"{self.rule} {self.value:g}" if self.value is not None else self.rule
 
     def met(self, printed: Value, measured: float) -> bool:
-        """Whether a number is within the bound; what is no number is not."""
+        """Whether a number is within the bound; what is not a number is not."""
         if not math.isfinite(measured):
             return False
         if self.rule == "factor":
@@ -71,6 +74,14 @@ class Entry:
     missing: str = ""  # what it would take to judge it
     universal: bool = False  # one counterexample refutes it
     ours: bool = False  # no paper asks it
+    table: str = "behaviour"  # one of TABLES
+    equations: tuple[str, ...] = ()  # of an entry of the table of equations: all that one evaluation covers
+    short: str = ""  # the claim in a few words, for a line about the whole paper
+
+    @property
+    def weight(self) -> int:
+        """How many equations it stands for; 1 for any other claim."""
+        return max(len(self.equations), 1)
 
 
 @dataclass(frozen=True)
@@ -80,7 +91,8 @@ class Registration:
     bounds: Mapping[str, Bound]
     setups: Mapping[str, Mapping[str, Given]]
     claims: Mapping[str, Mapping[str, Entry]]  # by experiment, by id
-    digest: str
+    digests: Mapping[str, str]  # by experiment: of its set-up, its claims and the bounds of their kinds
+    papers: Mapping[str, str]  # short names, by experiment
 
     def entry(self, experiment: str, id: str) -> Entry:
         if experiment not in self.claims:
@@ -98,11 +110,20 @@ def registration() -> Registration:
 
 def read(content: bytes) -> Registration:
     """A registration from the text of its file."""
-    text = content.replace(b"\r\n", b"\n")
-    found = tomllib.loads(text.decode("utf-8"))
+    found = tomllib.loads(content.replace(b"\r\n", b"\n").decode("utf-8"))
     bounds = {kind: Bound(kind, **fields) for kind, fields in found["bounds"].items()}
     claims = {
-        name: {id: Entry(id=id, **fields) for id, fields in entries.items()}
+        name: {
+            id: Entry(
+                id=id,
+                **{
+                    "table": "time" if fields.get("kind") == "time" else "behaviour",
+                    **fields,
+                    "equations": tuple(fields.get("equations", ())),
+                },
+            )
+            for id, fields in entries.items()
+        }
         for name, entries in found["claims"].items()
     }
     for bound in bounds.values():
@@ -111,7 +132,12 @@ def read(content: bytes) -> Registration:
     for name, entries in claims.items():
         for entry in entries.values():
             _check(f"{name}.{entry.id}", entry, bounds)
-    return Registration(bounds, found["setups"], claims, hashlib.sha256(text).hexdigest()[:16])
+    digests = {}
+    for name, entries in found["claims"].items():
+        kinds = sorted({fields["kind"] for fields in entries.values()})
+        what = [found["setups"][name], entries, {kind: found["bounds"][kind] for kind in kinds}]
+        digests[name] = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
+    return Registration(bounds, found["setups"], claims, digests, found["papers"])
 
 
 def setup(experiment: str) -> Mapping[str, Given]:
@@ -122,6 +148,8 @@ def setup(experiment: str) -> Mapping[str, Given]:
 def _check(name: str, entry: Entry, bounds: Mapping[str, Bound]) -> None:
     if entry.kind not in bounds:
         raise unknown("kind", entry.kind, bounds, f"of claim {name} must be one of")
+    if entry.table not in TABLES:
+        raise unknown("table", entry.table, TABLES, f"of claim {name} must be one of")
     if entry.ours == (entry.printed is not None):
         raise InputError(f"claim {name} must have a printed value or be our own question, not both")
     if bounds[entry.kind].rule == "holds" and not (entry.reading or entry.missing):

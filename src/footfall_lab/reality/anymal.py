@@ -107,7 +107,7 @@ class Flight:
 
 
 class MuJoCoFlight:
-    """The same in MuJoCo, whose own energies are taken."""
+    """The flight in MuJoCo, whose own energies are taken."""
 
     def __init__(self, robot: Robot, integrator: str) -> None:
         self.mj, self.robot = mujoco.library(), robot
@@ -148,7 +148,7 @@ class MuJoCoFlight:
 
 
 class PinocchioFlight:
-    """The same with Pinocchio's forward dynamics and its own integration, in semi-implicit Euler steps."""
+    """The flight with Pinocchio's forward dynamics and its own integration, in semi-implicit Euler steps."""
 
     def __init__(self, robot: Robot) -> None:
         self.referee, self.robot = pinocchio.Pinocchio(robot.replace(feet=())), robot
@@ -226,7 +226,7 @@ class Stand:
 
 
 class MuJoCoAnymal:
-    """The same in MuJoCo, with its default contact; ``noslip``: iterations of its no-slip solver, as they had ten."""
+    """The robot in MuJoCo, with its default contact; ``noslip``: iterations of its no-slip solver, as they had ten."""
 
     def __init__(self, robot: Robot, noslip: int) -> None:
         self.mj, mj = mujoco.library(), mujoco.library()

@@ -48,7 +48,7 @@ LAWS: dict[str, ContactModel] = {
 
 @dataclass(frozen=True)
 class BallRow:
-    """What one engine makes of them; bouncing by dt [J²], sliding and rolling [m²/s²]; None where it cannot."""
+    """The results of one engine; bouncing by dt [J²], sliding and rolling [m²/s²]; None where it cannot."""
 
     name: str
     bouncing: dict[float, float] | None
@@ -109,7 +109,7 @@ def _square(found: ndarray, known: ndarray) -> float:
 
 
 def bounced(heights: ndarray, speeds: ndarray) -> float:
-    """Of as many balls as theirs, all alike, 10 kg each [J²]."""
+    """Return the errors of as many balls as theirs, all alike, 10 kg each [J²]."""
     energy = BALLS * MASS * (STANDARD * heights + 0.5 * speeds**2)
     return float(np.mean((energy - BALLS * MASS * STANDARD * DROP) ** 2))
 

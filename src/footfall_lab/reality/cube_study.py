@@ -44,7 +44,7 @@ class CubeStudy:
 
     @property
     def best(self) -> Fitted:
-        """Of our laws, by the median distance at the end."""
+        """Return the best of our laws, by the median distance at the end."""
         return min((f for k, f in self.fitted.items() if k != "mujoco"), key=lambda f: end(f.errors))
 
 
@@ -82,7 +82,7 @@ def study(quick: bool = False, progress: Progress | None = None) -> CubeStudy:
 
 
 def claims(found: CubeStudy) -> list[Claim]:
-    """What must hold, with MuJoCo's figure beside it."""
+    """Return the claims that must hold, with MuJoCo's figure beside it."""
     best, rival, out = found.best, found.rival, []
     if rival is not None:
         theirs, ours = end(rival.errors), end(best.errors)

@@ -26,7 +26,7 @@ GIVEN = ("armature", "damping", "dry_friction", "bias", "gain")
 
 
 def mujoco_motors(
-    robot: Robot, encoders: Encoders, kp: float, kd: float, rows: slice, turns: int = 15
+    robot: Robot, encoders: Encoders, kp: float, kd: float, rows: slice, iterations: int = 15
 ) -> Float[ndarray, "nj 7"]:
     """The table that MuJoCo finds over some rows; what it is not given stays as the robot came with."""
     sysid = toolbox()
@@ -46,7 +46,7 @@ def mujoco_motors(
     measured = sysid.TimeSeries(time, encoders.measured[rows], seen)
     sequence = sysid.ModelSequences("hung", spec, "recording", start, wanted, measured)
     residual = sysid.build_residual_fn(models_sequences=[sequence])
-    best, _ = sysid.optimize(params, residual, optimizer="mujoco", max_iters=turns, verbose=False)
+    best, _ = sysid.optimize(params, residual, optimizer="mujoco", max_iters=iterations, verbose=False)
     table = hanging.nominal
     for j, name in enumerate(robot.joint_names):
         for key in GIVEN:

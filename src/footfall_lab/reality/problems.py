@@ -101,7 +101,7 @@ def _contact_row(name: str, solver: str, problem: ContactProblem, impulses: ndar
 
 
 def program_rows(names: Sequence[str] = tuple(PROGRAMS)) -> list[ProgramRow]:
-    """Of our own solver, and of DAQP where it is installed."""
+    """Return the rows of our own solver, and of DAQP where it is installed."""
     rows = []
     for name in names:
         c = _archive(PROGRAMS[name])

@@ -38,7 +38,7 @@ class TossErrors:
 
     @property
     def cost(self) -> float:
-        """What a fit makes least: mean distance of the centre, and of a face's centre by the angle [m]."""
+        """Return the cost of a fit: mean distance of the centre, and of a face's centre by the angle [m]."""
         return float(np.mean(self.position) + HALF * np.mean(self.angle))
 
     def of(self, which: ndarray) -> TossErrors:
@@ -80,7 +80,7 @@ class Tosses:
         )
 
     def errors(self, position: Float[ndarray, "n m 3"], quat: Float[ndarray, "n m 4"]) -> TossErrors:
-        """Of simulated rows, or of several candidates after each other, each with all tosses."""
+        """Return the errors of simulated rows, or of several candidates after each other, each with all tosses."""
         n, rows = len(self), np.arange(self.rows)
         fold = (-1, n, self.rows)
         away = np.linalg.norm(position.reshape(*fold, 3) - self.position, axis=-1)

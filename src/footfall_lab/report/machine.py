@@ -1,4 +1,4 @@
-"""What a report says of the machine and the software it was made with; nothing that names the machine or its user."""
+"""The machine and the software of a report; nothing that names the machine or its user."""
 
 from __future__ import annotations
 

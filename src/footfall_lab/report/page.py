@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from footfall.errors import MissingExtraError
-from footfall_lab.papers.claims import COUNTED, VERDICTS, Claim, Outcome, Table, counts, sentence, shown
+from footfall_lab.papers.claims import MEANS, TABLES, Claim, Outcome, Table, counts, line, sentence, shown
 from footfall_lab.papers.registered import registration
 from footfall_lab.report.machine import machine, versions
 from footfall_lab.report.style import CSS
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
     from footfall.recording.recording import Recording
 
-_RULES = (
-    "Reproduced: within the bound, which holds either way and was fixed before the runs. Differs: outside it, better or"
-    " worse; the note has the factor, and why as far as we know. Refuted: a statement without exception, and the note"
-    " has the exception. Not testable: the note says what is missing. Questions of our own stand apart and are not"
-    " counted."
-)
+_RULES = " ".join(f"{verdict.replace('_', ' ').capitalize()}: {words}." for verdict, words in MEANS.items())
 DPI = 180  # of embedded figures: sharp on a laptop's display
 
 
@@ -70,7 +65,7 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
 <header class="top">
 <div class="kicker">footfall report</div>
 <h1>{escape(title)}</h1>
-{_tally([claim for outcome in outcomes for claim in outcome.claims])}
+{_lines(outcomes)}
 <details class="small"><summary>How verdicts are given</summary>{_bounds(outcomes)}</details>
 {lead}
 <nav>{nav}</nav>
@@ -103,9 +98,13 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
         parts.append(f'<h2 id="{name}">{escape(outcome.title)}</h2><p class="lead">{escape(outcome.summary)}</p>')
     published = [claim for claim in outcome.claims if not claim.ours]
     own = [claim for claim in outcome.claims if claim.ours]
-    heading, tally = f'<h2 id="{name}-claims">Claims: printed and measured</h2>', "" if alone else _tally(published)
+    heading = f'<h2 id="{name}-claims">Claims: printed and measured</h2>'
+    for table, (words, _) in TABLES.items():
+        listed = [claim for claim in published if claim.table == table]
+        if listed:
+            parts.append(f"{heading}<h3>{words}</h3>{_tally(listed, table)}{_claims(listed, table)}")
+            heading = ""
     if published:
-        parts.append(f"{heading}{tally}{_claims(published)}")
         heading = "<h3>Questions of our own, not counted</h3>"
     if own:
         parts.append(f"{heading}{_claims(own)}")
@@ -123,14 +122,22 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
     return f"<section>{''.join(parts)}</section>"
 
 
-def _tally(claims: Sequence[Claim]) -> str:
+def _lines(outcomes: Sequence[Outcome]) -> str:
+    """One line a paper; of several the counts together as well."""
+    lines = "".join(f'<p class="sentence">{escape(line(o.experiment, o.claims))}.</p>' for o in outcomes)
+    if len(outcomes) == 1:
+        return lines
+    return f"<p>{sentence(counts(claim for o in outcomes for claim in o.claims))}</p>{lines}"
+
+
+def _tally(claims: Sequence[Claim], table: str) -> str:
     numbers = counts(claims)
     badges = "".join(
-        f'<span class="badge {verdict}">{numbers[verdict]} {COUNTED[verdict]}</span>' for verdict in VERDICTS
+        f'<span class="badge {verdict}">{numbers[verdict]} {verdict.replace("_", " ")}</span>'
+        for verdict in TABLES[table][1]
+        if numbers[verdict]
     )
-    return f'<p class="sentence">{sentence(numbers)}</p>' + (
-        f'<div class="tally">{badges}</div>' if sum(numbers.values()) else ""
-    )
+    return f'<div class="tally">{badges}</div>' if badges else ""
 
 
 def _bounds(outcomes: Sequence[Outcome]) -> str:
@@ -143,7 +150,7 @@ def _bounds(outcomes: Sequence[Outcome]) -> str:
         if claim.id in known.claims.get(o.experiment, {})
     )
     found = [known.bounds[kind] for kind in kinds]
-    rows = tuple((bound.of, bound.words(), bound.why) for bound in found if bound.rule != "holds")
+    rows = tuple((bound.of, bound.words(), bound.why) for bound in found if bound.rule not in ("holds", "none"))
     digests = ", ".join(dict.fromkeys(o.bounds for o in outcomes))
     table = Table(
         "Bounds, fixed before the runs", ("of", "bound", "why"), rows, f"Digest of the registration: {digests}"
@@ -151,7 +158,7 @@ def _bounds(outcomes: Sequence[Outcome]) -> str:
     return f"<p>{_RULES}</p>{_table(table, 'plain wraps')}"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(claims: Sequence[Claim], table: str = "behaviour") -> str:
     ours, rows = all(claim.ours for claim in claims), []
     for claim in claims:
         told = ' class="told"' if claim.note or claim.bound else ""
@@ -162,10 +169,15 @@ def _claims(claims: Sequence[Claim]) -> str:
             f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
         bound = f'<span class="bound">Judged by: {escape(claim.bound)}.</span> ' if claim.bound else ""
+        first = claim.as_first_registered
+        beside = "" if first is None else f" As first registered: {shown(first.measured)}, {first.words}. {first.note}"
         if told:
-            rows.append(f'<tr><td class="note" colspan="{3 if ours else 4}">{bound}{escape(claim.note)}</td></tr>')
+            text = escape(claim.note) + (f'<span class="bound">{escape(beside)}</span>' if beside else "")
+            rows.append(f'<tr><td class="note" colspan="{3 if ours else 4}">{bound}{text}</td></tr>')
     head = "<th>question</th>" if ours else '<th>claim</th><th class="number">printed</th>'
-    head += f'<th class="number">measured</th><th>{"answer" if ours else "verdict"}</th>'
+    head += (
+        f'<th class="number">measured</th><th>{"answer" if ours else "factor" if table == "time" else "verdict"}</th>'
+    )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 

@@ -17,12 +17,13 @@ a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: un
 .tally { display: flex; gap: .6rem; flex-wrap: wrap; margin: 1rem 0 .2rem; }
 .badge { display: inline-block; border-radius: 999px; padding: .1rem .6rem; font-size: .8rem; font-weight: 600;
   white-space: nowrap; }
-.reproduced { background: #e2f4ea; color: #10653a; }
-.differs { background: #e1eefb; color: #0b4f8a; }
-.refuted { background: #fdf0d8; color: #8a5300; }
+.holds, .verified, .shown { background: #e2f4ea; color: #10653a; }
+.does_not_hold, .not_shown { background: #e1eefb; color: #0b4f8a; }
+.refuted, .erratum { background: #fdf0d8; color: #8a5300; }
+.open, .time { background: #eef1f4; color: #2c353f; }
 .not_testable { background: #ece9f5; color: #54458a; }
 .ours { background: #eef1f4; color: #46515d; }
-p.sentence { font-size: 1.1rem; font-weight: 600; margin: .8rem 0 .2rem; }
+p.sentence { font-size: 1.05rem; font-weight: 600; margin: .8rem 0 .2rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th { text-align: left; color: var(--soft); font-weight: 600; font-size: .8rem; border-bottom: 2px solid var(--line);

@@ -106,8 +106,7 @@ class LocomotionByDaqp(Locomotion):
                 t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared"
             )
             return shared_weight(self.body, after.down) if forces is None else forces
-        every = max(1, round(self.rate / self.mpc_rate))
-        if int(before.tick) % every and (after.down == before.down).all():
+        if before.tick > 0.5 and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
         self._log_failure(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")

@@ -1,4 +1,4 @@
-"""What MuJoCo or Pinocchio make of a model *file*, as JSON: ``python -m footfall_lab.verify.file_reading FILE <
+"""MuJoCo's or Pinocchio's reading of a model *file*, as JSON: ``python -m footfall_lab.verify.file_reading FILE <
 request``.
 
 The other referees are built from our own robot and cannot see what we misread. This one knows nothing of our reader;
@@ -86,7 +86,7 @@ def _drop_missing_meshes(spec: MjSpec, path: Path) -> None:
 
 
 def _lowest(model: MjModel, g: int, R: ndarray) -> float:
-    """Of a geom, from its centre, along z of the axes that R turns to."""
+    """Return the lowest point of a geom, from its centre, along z of the axes that R turns to."""
     size, kind, down = model.geom_size[g], model.geom_type[g], -R[2]
     if kind == _MESH:
         k = model.geom_dataid[g]

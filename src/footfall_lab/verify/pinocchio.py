@@ -108,7 +108,7 @@ class Pinocchio:
         return np.concatenate([angular, A[:3]]) @ self.G
 
     def center_of_mass(self, q: Float[ndarray, "nq"]) -> Float[ndarray, "3"]:
-        """Of all links; theirs leaves out a fixed base."""
+        """Return the centre of mass of all links; theirs leaves out a fixed base."""
         moving = np.array(self.pin.centerOfMass(self.model, self.data, self.q_of(q)))
         base = self.model.inertias[0]
         mass = self.data.mass[0]
@@ -121,7 +121,7 @@ class Pinocchio:
         return bodies + 0.5 * float(self.model.armature @ v_theirs**2)
 
     def potential_energy(self, q: Float[ndarray, "nq"]) -> float:
-        """Of gravity, a fixed base included, and of the joints' springs, which they do not know."""
+        """Return the energy in gravity, a fixed base included, and in the joints' springs, which they do not know."""
         base = self.model.inertias[0]
         still = -base.mass * float(self.model.gravity.linear @ base.lever)
         return (

@@ -1,4 +1,4 @@
-"""What ``verify`` found: a list of checks that prints as a table or as JSON."""
+"""The findings of ``verify``: a list of checks that prints as a table or as JSON."""
 
 from __future__ import annotations
 

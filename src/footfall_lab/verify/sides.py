@@ -122,7 +122,7 @@ def mujoco(robot: Robot) -> Side:
 
 
 def _answers(referee: Pinocchio | MuJoCo) -> dict[str, Callable[..., PyTree]]:
-    """What both referees answer under the same name."""
+    """Return the results of both referees under the same name."""
     alone = ("body_velocities", *STANCE_QUANTITIES, *LOOP_QUANTITIES)
     shared = [name for name in QUANTITIES if not name.endswith(("_foot", "_contact")) and name not in alone]
     return {name: getattr(referee, name) for name in shared}

@@ -74,11 +74,11 @@ class SolverOutcome:
     torque: Float[ndarray, "nj"]  # as the solution has it, not clipped
     asked: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
     solved: Scalar
-    turns: Scalar
+    iterations: Scalar
     residual: Scalar  # the worst of violation, slope and product of slack and multiplier, scaled
     forces: Float[ndarray, "4 3"]
     mpc_solved: Scalar
-    mpc_turns: Scalar
+    mpc_iterations: Scalar
     mpc_residual: Scalar
 
 
@@ -105,11 +105,11 @@ def solver_outcome(
         torque=torque,
         asked=asked,
         solved=body.converged,
-        turns=body.iterations,
+        iterations=body.iterations,
         residual=_worst(body),
         forces=ahead,
         mpc_solved=mpc.converged,
-        mpc_turns=mpc.iterations,
+        mpc_iterations=mpc.iterations,
         mpc_residual=_worst(mpc),
     )
 
@@ -142,7 +142,7 @@ class Tally:
     torque: list[float] = field(default_factory=list)
     force: list[float] = field(default_factory=list)
     residual: list[float] = field(default_factory=list)
-    turns: list[float] = field(default_factory=list)
+    iterations: list[float] = field(default_factory=list)
     active: int = 0  # programs whose bounds act
     unsolved: int = 0  # of those that DAQP solves
     neither: int = 0  # solved by DAQP or inside
@@ -156,9 +156,9 @@ class Tally:
     def line(self) -> str:
         torque, force, residual = (max(x, default=0.0) for x in (self.torque, self.force, self.residual))
         return (
-            f"{len(self.turns)} whole-body programs ({self.active} with bounds that act), {len(self.force)} MPCs; worst"
-            f" torque difference {torque:.1e} of the limit, force {force:.1e} of the weight; worst residual"
-            f" {residual:.1e}; {np.mean(self.turns):.2f} steps in the mean, {max(self.turns):.0f} at most;"
+            f"{len(self.iterations)} whole-body programs ({self.active} with bounds that act), {len(self.force)} MPCs;"
+            f" worst torque difference {torque:.1e} of the limit, force {force:.1e} of the weight; worst residual"
+            f" {residual:.1e}; {np.mean(self.iterations):.2f} steps in the mean, {max(self.iterations):.0f} at most;"
             f" {self.unsolved} solved by DAQP alone, {self.only_inside} inside alone, {self.neither} by neither;"
             f" {self.beyond} torques past a limit; {self.spoilt} spoilt, {self.spoilt_solved} of them solved,"
             f" {self.believed} without having a solution, {self.harmed} with a torque past a limit or not finite"
@@ -184,8 +184,8 @@ class Watched(LocomotionByDaqp):
         given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
         got = self.judge(*given, 0.0)
         inside = bool(got.solved > 0.5)
-        tally.turns.append(float(got.turns))
-        tally.active += int(got.turns > _ACTIVE)
+        tally.iterations.append(float(got.iterations))
+        tally.active += int(got.iterations > _ACTIVE)
         tally.unsolved += int(by_daqp and not inside) + int("mpc" not in self._failures and got.mpc_solved < 0.5)
         tally.only_inside += int(inside and not by_daqp)
         tally.neither += int(not inside and not by_daqp)
@@ -197,7 +197,7 @@ class Watched(LocomotionByDaqp):
         if got.mpc_solved > 0.5 and "mpc" not in self._failures and not np.array_equal(memory.forces, after.forces):
             tally.force.append(float(np.max(np.abs(got.forces - after.forces)) / self.body.weight))
             tally.residual.append(float(got.mpc_residual))
-        if len(tally.turns) % _SPOIL_EVERY == 0:
+        if len(tally.iterations) % _SPOIL_EVERY == 0:
             self._spoil(given)
         return asked, after
 
@@ -229,8 +229,8 @@ def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:
             stop_on_fall=False,
         )
         controller.watch(tally, simulation.robot)
-        simulation.run(min(3.0 if own.pushes else np.inf, (programs - len(tally.turns)) * 1e-3))
-        if len(tally.turns) >= programs or not own.pushes:
+        simulation.run(min(3.0 if own.pushes else np.inf, (programs - len(tally.iterations)) * 1e-3))
+        if len(tally.iterations) >= programs or not own.pushes:
             break
     return tally
 

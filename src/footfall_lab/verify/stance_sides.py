@@ -135,7 +135,7 @@ class PinocchioStance:
         return out
 
     def _weld(self, q: ndarray, v: ndarray, a: ndarray, feet: ndarray, reactions: ndarray) -> Float[ndarray, "6"]:
-        """What holds a fixed base: whatever its joints, its feet and its own weight do not."""
+        """Return the weld of a fixed base: whatever its joints, its feet and its own weight do not hold."""
         ref, robot = self.referee, self.robot
         base, total = ref.model.inertias[0], np.zeros(6)
         weight = base.mass * np.array(ref.model.gravity.linear)

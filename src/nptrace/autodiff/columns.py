@@ -67,7 +67,7 @@ class _Columns(Forward):
                 self.tangent[i] = self.tangents(i)
 
     def tangents(self, i: Node) -> Tangents:
-        """Of a value that an output moves with."""
+        """Return the tangents of a value that an output depends on."""
         n = self.old.nodes[i]
         if n[0] == "custom_fixed_point":
             return self.tangent.get(n[2], {})

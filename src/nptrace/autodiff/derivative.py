@@ -196,7 +196,7 @@ class Forward:
                 self.tangent[i] = self.push(n[0], a, t, y)
 
     def tangent_of_table(self, n: tuple) -> Node:
-        """The same lookup in the table of tangents."""
+        """Look up in the table of tangents."""
         first, shape = n[1], n[2]
         count = int(np.prod(shape))
         tangents = [self.given.get(first + k) for k in range(count)]
@@ -270,7 +270,7 @@ class Forward:
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
 
     def visit_rows(self, i: Node) -> None:
-        """The same rows, and rows of the tangents that are not zero."""
+        """Return the rows, and rows of the tangents that are not zero."""
         g, count, values = self.new, self.old.nodes[i][1], self.old.nodes[i][2:]
         width = len(values) // count
         tangents = [self.tangent[x] for x in values]

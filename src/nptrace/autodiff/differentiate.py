@@ -294,7 +294,7 @@ class Jacobian(Function):
         return self.matrices_of(rows)
 
     def matrices_of(self, rows: np.ndarray) -> np.ndarray:
-        """The same from all arguments of every element, flat."""
+        """Return the matrices by all arguments of every element, flat."""
         elements, (blocks, flat) = len(rows), self._buffers()
         m = self.directions
         if blocks is None:

@@ -93,7 +93,7 @@ class interpreted:
         return self._fold(self._floats(flat.tolist()) if self._steps else interpret.evaluate(self.program, flat))
 
     def rows(self, *arrays: np.ndarray) -> PyTree:
-        """The same for states in rows: every argument and result has one more axis in front."""
+        """Evaluate for states in rows: every argument and result has one more axis in front."""
         flat = np.concatenate([np.asarray(a, float).reshape(len(a), -1).T for a in tree.flatten(arrays)[0]])
         return self._fold(interpret.evaluate(self.program, flat), (flat.shape[1],))
 

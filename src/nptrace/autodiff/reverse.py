@@ -180,7 +180,7 @@ class Reverse:
                 self.add(total, x, up)
 
     def adjoint_of_save(self, i: Node, slot: int, total: Adjoints, region: int) -> Node:
-        """Of what a loop saves, at the present iteration of its reversed loop."""
+        """Return the adjoint of what a loop saves, at the present iteration of its reversed loop."""
         g, zero = self.new, self.new.const(0)
         count = self.old.regions[self.old.nodes[i][1]].count
         up = zero
@@ -239,8 +239,8 @@ class Reverse:
         return rows or ("column", i, slot) in total
 
     def captured(self, region: int) -> tuple[list[Node], list[tuple[Node, int, int]]]:
-        """What the body of a loop reads from outside: numbers, with the inputs of run-time tables, and (memory, slot,
-        row) of what loops inside it read."""
+        """Return what the body of a loop reads from outside: numbers, with the inputs of run-time tables, and
+        (memory, slot, row) of what loops inside it read."""
         found, cells = set[Node](), set[tuple[Node, int, int]]()
         inside = self.scopes.inside(region)
         for i in inside:

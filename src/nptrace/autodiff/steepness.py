@@ -13,7 +13,7 @@ _FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lo
 
 
 class Steep:
-    """What reaches an output by its slope: ``nodes``, ``carried`` (region, k) of loops, ``kept`` (memory, slot)."""
+    """The values that reach an output by a derivative: ``nodes``, ``carried`` (region, k), ``kept`` (memory, slot)."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph = graph

@@ -109,6 +109,8 @@ class Walk:
         if op == "const":
             self.constants[s.result] = s.detail[0]
             return e.const(s.detail[0])
+        if op == "steps":
+            return e.steps()
         if op == "input":
             return self.load(*self.places[s.detail[0]])
         if op == "item":
@@ -179,7 +181,7 @@ class Walk:
         return self.words[key]
 
     def kept_nan(self, position: Sequence[int], value: str) -> str:
-        """What was read, but NaN where the position is."""
+        """Return the value read, but NaN where the position is."""
         for x in position:
             if not self.is_number(x):
                 value = self.e.keep_nan(self.names[x], value)

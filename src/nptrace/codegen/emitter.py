@@ -1,4 +1,4 @@
-"""What ``emit`` and ``vector_math`` ask of a target: one instruction each; operands are the target's own text."""
+"""The interface of a target to ``emit`` and ``vector_math``: an instruction each; operands are the target's text."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class _Run:
         """Some bits of a block; the parts of one block come one after another, and it is computed once."""
         if self.block is None or any(x is not y for x, y in zip(operands, self.block[0])):
             self.block = operands, block(operands[:COUNTER_WORDS], operands[COUNTER_WORDS:])
-        return part_of(self.block[1], part).astype(self.inputs.dtype)
+        return np.asarray(part_of(self.block[1], part), self.inputs.dtype)[()]
 
     def wide(self, s: Operation) -> np.ndarray:
         batch = self.inputs.shape[1:]

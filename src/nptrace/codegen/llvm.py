@@ -6,6 +6,7 @@ The module has three entry points, all over blocks of lanes laid out as (scalar,
 ``nptrace_advance(state, rest, shared, work, blocks, steps)`` feeds the outputs back into the state;
 ``nptrace_roll(state, rest, shared, out, record, work, blocks, steps, every)`` feeds back the first of them and keeps
 all outputs of every ``every``-th step in ``record``, laid out as (block, row, scalar, lane).
+The kernel of a program with the operation ``steps`` makes that many by itself; any other one is called for each.
 ``work`` is the caller's memory of ``workspace(...)`` numbers: the rows that loops keep and two outputs. All pointers
 are aligned to 64 bytes.
 """
@@ -40,7 +41,8 @@ def module(
     out = len(program.outputs)
     drivers = _evaluate(e, layout, out, arch)
     if out == layout.size("state"):
-        drivers += _advance(e, layout, arch)
+        makes_steps = any(isinstance(s, Operation) and s.op == "steps" for s in program.body)
+        drivers += (_advance_all if makes_steps else _advance)(e, layout, arch)
     if 0 < layout.size("state") <= out:
         drivers += _roll(e, layout, out, arch)
     drivers += "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
@@ -92,7 +94,7 @@ class _Kernel(Walk):
                 self.hand_out(s)
         # Without alignstack spilled 512-bit vectors straddle cache lines: 1.4 to 1.6 times slower.
         return (
-            f"define internal void @kernel({AREAS}, ptr noalias %out, ptr noalias %tape) noinline"
+            f"define internal void @kernel({AREAS}, ptr noalias %out, ptr noalias %tape, i64 %steps) noinline"
             f" alignstack(64) {(self.wide if self.program.wide else e).attributes} {{\nentry:\n"
             + "\n".join(e.lines)
             + "\nret void\nnowhere:\nret void\n}"
@@ -285,7 +287,7 @@ top:
   %p0 = getelementptr {v}, ptr %state, i64 %i0
   %p1 = getelementptr {v}, ptr %rest, i64 %i1
   %p2 = getelementptr {v}, ptr %out, i64 %i2
-  call void @kernel(ptr %p0, ptr %p1, ptr %shared, ptr %p2, ptr %tape)
+  call void @kernel(ptr %p0, ptr %p1, ptr %shared, ptr %p2, ptr %tape, i64 1)
   %b2 = add i64 %b, 1
   %more = icmp slt i64 %b2, %blocks
   br i1 %more, label %top, label %end
@@ -319,12 +321,40 @@ inner:
   %k = phi i64 [ 0, %outer ], [ %k2, %inner ]
   %x = phi ptr [ %work, %outer ], [ %y, %inner ]
   %y = phi ptr [ %s1, %outer ], [ %x, %inner ]
-  call void @kernel(ptr %x, ptr %p1, ptr %shared, ptr %y, ptr %tape)
+  call void @kernel(ptr %x, ptr %p1, ptr %shared, ptr %y, ptr %tape, i64 1)
   %k2 = add i64 %k, 1
   %more = icmp slt i64 %k2, %steps
   br i1 %more, label %inner, label %done
 done:
   {copy}(ptr align {a} %p0, ptr align {a} %y, i64 {state * e.bytes}, i1 false)
+  %b2 = add i64 %b, 1
+  %again = icmp slt i64 %b2, %blocks
+  br i1 %again, label %outer, label %end
+end:
+  {restore}
+  ret void
+}}
+"""
+
+
+def _advance_all(e: LLVMEmitter, layout: Layout, arch: str) -> str:
+    """``nptrace_advance`` by a kernel that makes the steps."""
+    v, a, (setup, restore, _) = e.type, e.align, _FLUSH.get(arch, _NO_FLUSH)
+    state = layout.size("state")
+    return f"""
+define void @{ADVANCE}({AREAS}, ptr noalias %work, i64 %blocks, i64 %steps) {e.attributes} {{
+entry:
+  {setup}
+  %tape = getelementptr {v}, ptr %work, i64 {2 * state}
+  br label %outer
+outer:
+  %b = phi i64 [ 0, %entry ], [ %b2, %outer ]
+  %i0 = mul i64 %b, {state}
+  %i1 = mul i64 %b, {layout.size("rest")}
+  %p0 = getelementptr {v}, ptr %state, i64 %i0
+  %p1 = getelementptr {v}, ptr %rest, i64 %i1
+  call void @llvm.memcpy.p0.p0.i64(ptr align {a} %work, ptr align {a} %p0, i64 {state * e.bytes}, i1 false)
+  call void @kernel(ptr %work, ptr %p1, ptr %shared, ptr %p0, ptr %tape, i64 %steps)
   %b2 = add i64 %b, 1
   %again = icmp slt i64 %b2, %blocks
   br i1 %again, label %outer, label %end
@@ -364,7 +394,7 @@ inner:
   %row = phi ptr [ %r0, %outer ], [ %r2, %next ]
   %x = phi ptr [ %work, %outer ], [ %y, %next ]
   %y = phi ptr [ %s1, %outer ], [ %x, %next ]
-  call void @kernel(ptr %x, ptr %p1, ptr %shared, ptr %y, ptr %tape)
+  call void @kernel(ptr %x, ptr %p1, ptr %shared, ptr %y, ptr %tape, i64 1)
   %left2 = sub i64 %left, 1
   %due = icmp eq i64 %left2, 0
   br i1 %due, label %keep, label %next

@@ -33,7 +33,7 @@ class LLVMEmitter:
 
     @property
     def attributes(self) -> str:
-        """Of a function: LLVM splits vectors of 512 bits unless it is forbidden."""
+        """Return the attributes of a function: LLVM splits vectors of 512 bits unless it is forbidden."""
         bits = min(512, max(128, self.bytes * 8))
         return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
 
@@ -44,6 +44,10 @@ class LLVMEmitter:
         self.count += 1
         self.lines.append(f"%{self.letter}{self.count} = {text}")
         return f"%{self.letter}{self.count}"
+
+    def steps(self) -> str:
+        """How many steps the kernel is to make, in every lane."""
+        return self.splat(self.new(f"sitofp i64 %steps to {self.scalar}"))
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
         """An elementary function, written in place."""
@@ -352,7 +356,7 @@ class WideEmitter(LLVMEmitter):
         return self.new(f"shufflevector {kind} {whole}, {kind} poison, <{self.lanes} x i32> <{places}>")
 
     def hsum(self, whole: str) -> str:
-        """Of four lanes, in pairs."""
+        """Sum four lanes, in pairs."""
         pair = f"<2 x {self.scalar}>"
         even, odd = (
             self.new(f"shufflevector {self.type} {whole}, {self.type} poison, <2 x i32> <i32 {k}, i32 {k + 2}>")

@@ -218,7 +218,7 @@ def _halves(e: Emitter, a: Value) -> tuple[Value, Value]:
 
 
 def _scaled(e: Emitter, y: Value, shifted: Value) -> Value:
-    """y 2^k, where ``shifted`` holds k in its low bits; in two factors, for 2^1024 is no number."""
+    """y 2^k, where ``shifted`` holds k in its low bits; in two factors, for 2^1024 is not a number."""
     exponent = e.int_add(e.as_int(shifted), e.int_const(_BIAS[e.bits] - 1))
     power_of_two = e.as_float(e.shift_left(exponent, _MANTISSA[e.bits]))
     return e.mul(e.mul(y, power_of_two), e.const(2))

@@ -1,4 +1,4 @@
-"""What NumPy's functions do with traced values: the ufuncs here, the other functions in functions.py.
+"""NumPy's functions of traced values: the ufuncs here, the other functions in functions.py.
 
 A function that is not known to be right for traced values is refused: an unknown one might look at a value, or at the
 type of the elements, and go on with a wrong number.

@@ -23,7 +23,7 @@ _LONGEST = 90  # characters of one step
 
 @dataclass(frozen=True)
 class Names:
-    """What inputs are called: in Python, and in LaTeX."""
+    """The names of inputs: in Python, and in LaTeX."""
 
     python: tuple[str, ...]
     latex: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What ``numeric`` talks to while a trace runs: lookups and loops as nodes of the graph."""
+"""The running trace behind ``numeric``: lookups and loops as nodes of the graph."""
 
 from collections.abc import Callable, Hashable, Sequence
 
@@ -247,7 +247,7 @@ class _Loop:
         self.node = graph.repeat(self.region, self.initial, results, self.saves, stop)
 
     def _held(self, results: Sequence[Node], given: Sequence[Node], finished: Node) -> list[Node]:
-        """What the next iteration is given: a finished carry as it is, by a choice unless the body makes one."""
+        """Return what the next iteration is given: a finished carry as it is, by a choice unless the body makes one."""
         graph, known = self.tracer.graph, Assumption(self.tracer.graph, finished)
         ended = graph.less(graph.const(0.5), self.params[-1])
         held, changed = list(results), False
@@ -278,13 +278,13 @@ class _Loop:
         return self._nodes(new), kept
 
     def carried(self) -> PyTree:
-        """What the last iteration leaves."""
+        """Return what the last iteration leaves."""
         graph = self.tracer.graph
         nodes = [graph.item(self.node, k) for k in range(len(self.initial))]
         return self.rebuild(_refill(graph, nodes, self.shapes, self.truths, False))
 
     def kept(self) -> PyTree:
-        """What all iterations kept, a row each."""
+        """Return what all iterations kept, a row each."""
         graph, nodes, at = self.tracer.graph, list[Node](), 0
         for shape in self.kept_shapes:
             slots = range(at, at + tree.size(shape))

@@ -1,4 +1,4 @@
-"""What a compiled function takes and gives: names, shapes and pytrees, as words that JSON can hold."""
+"""The signature of a compiled function: names, shapes and pytrees of arguments and results, as JSON can hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REAL_KINDS = "fiub"
 
 
 class Traced(Protocol):
-    """What a trace, or a call in its place, says of its results."""
+    """The facts that a trace, or a call in its place, gives about its results."""
 
     @property
     def output_shapes(self) -> Sequence[Shape]: ...
@@ -138,22 +138,21 @@ class Signature:
         }
 
     @classmethod
-    def from_json(cls, words: Mapping[str, Given]) -> Signature:
-        shapes = [[tuple(s) for s in group] for group in words["shapes"]]
+    def from_json(cls, form: Mapping[str, Given]) -> Signature:
+        shapes = [[tuple(s) for s in group] for group in form["shapes"]]
         examples = [
-            spec and tree.from_spec(spec)([np.zeros(s) for s in group])
-            for spec, group in zip(words["examples"], shapes)
+            spec and tree.from_spec(spec)([np.zeros(s) for s in group]) for spec, group in zip(form["examples"], shapes)
         ]
         return cls(
-            function=words["function"],
-            names=list(words["names"]),
+            function=form["function"],
+            names=list(form["names"]),
             shapes=shapes,
-            plain=list(words["plain"]),
-            output_shapes=[tuple(s) for s in words["output_shapes"]],
-            rebuild=tree.from_spec(words["output_spec"]),
+            plain=list(form["plain"]),
+            output_shapes=[tuple(s) for s in form["output_shapes"]],
+            rebuild=tree.from_spec(form["output_spec"]),
             examples=examples,
-            output_spec=words["output_spec"],
-            hidden=list(words["hidden"]),
+            output_spec=form["output_spec"],
+            hidden=list(form["hidden"]),
         )
 
 

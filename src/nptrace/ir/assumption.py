@@ -1,4 +1,4 @@
-"""What nodes of a graph are where a condition is known to hold."""
+"""The values of a graph's nodes where a condition is known to hold."""
 
 from nptrace.ir.graph import Graph, Node
 

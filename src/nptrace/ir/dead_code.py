@@ -79,7 +79,7 @@ def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
 
 
 def _needs_of_slot(loop: Loop, slot: _Slot) -> Iterator[int | _Slot]:
-    """What a carried or saved value of a loop depends on; a loop that may end early needs to know when."""
+    """Return what a carried or saved value depends on; a loop that may end early needs to know when."""
     _, kind, k = slot
     if kind == "carry":
         yield loop.initial[k]

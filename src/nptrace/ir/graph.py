@@ -77,7 +77,7 @@ class Graph(Arithmetic):
         return self.nodes[i][0] in BOOLEAN_OPS
 
     def decide_by(self, a: Node, depth: int = 3) -> Node:
-        """The same node; quotients in it are divided truly from now on, wherever they are read, for it decides."""
+        """Return the node; quotients in it are divided truly from now on, wherever they are read, for it decides."""
         literal = self._literal.pop(a, None)
         if literal is not None:
             self.nodes[a] = literal
@@ -179,7 +179,7 @@ class Graph(Arithmetic):
         return self._read(("lookup", table), values.shape, position, lambda at: self.const(values.flat[at]))
 
     def lookup_input(self, first: int, shape: tuple[int, ...], *position: Node) -> Node:
-        """The same for a table that is given at run time as the inputs first, first + 1, ... in row-major order."""
+        """Look up in a table that is given at run time as the inputs first, first + 1, ... in row-major order."""
         return self._read(("lookup_input", first, shape), shape, position, lambda at: self.input(first + at))
 
     def _read(

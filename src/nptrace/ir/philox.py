@@ -62,15 +62,36 @@ class NumPyIntegers:
         return a ^ b
 
 
-def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[np.ndarray, ...]:
+class PythonIntegers:
+    """Words of 32 bits as numbers of Python: of one block ten times as fast as NumPy's."""
+
+    def word_product(self, a: int, factor: int) -> tuple[int, int]:
+        product = a * factor
+        return product >> 32, product & 0xFFFFFFFF
+
+    def word_add(self, a: int, b: int) -> int:
+        return (a + b) & 0xFFFFFFFF
+
+    def word_xor(self, a: int, b: int) -> int:
+        return a ^ b
+
+
+def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Word, ...]:
     """Four random words, from 16-bit words that are numbers or arrays of them."""
-    return philox(NumPyIntegers(), joined(counter), joined(key))
+    if not all(isinstance(x, float) for x in (*counter, *key)):
+        return philox(NumPyIntegers(), joined(counter), joined(key))
+    whole = [int(min(max(x, 0.0), LARGEST_WORD)) if x == x else 0 for x in (*counter, *key)]
+    words = [low | high << 16 for low, high in zip(whole[::2], whole[1::2])]
+    return philox(PythonIntegers(), words[: COUNTER_WORDS // 2], words[COUNTER_WORDS // 2 :])
 
 
-def part_of(words: Sequence[np.ndarray], part: Part) -> np.ndarray:
+def part_of(words: Sequence[Word], part: Part) -> Word:
     """Some bits of a block as whole numbers."""
     word, shift, bits = part
-    return (words[word] >> np.uint64(shift)) & np.uint64(2**bits - 1)
+    found = words[word]
+    if isinstance(found, int):
+        return found >> shift & (1 << bits) - 1
+    return (found >> np.uint64(shift)) & np.uint64(2**bits - 1)
 
 
 def joined(parts: Sequence[Any]) -> list[np.ndarray]:

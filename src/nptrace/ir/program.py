@@ -38,6 +38,7 @@ class Statistics(TypedDict, total=False):
     size: int
     loops: int
     operations: dict[str, int]
+    one_loop: bool  # steps in lanes are flattened with the loop in them: lanes do not wait for each other
 
 
 @dataclass(kw_only=True)
@@ -210,7 +211,7 @@ _FOLDED: dict[str, Callable[..., float]] = {
 
 
 def _folded(body: list[Statement]) -> list[Statement]:
-    """The same with sums and products of constants known: those that the graph has not folded."""
+    """Fold sums and products of constants: those that the graph has not folded."""
     known = {o.result: o.detail[0] for o in walk(body) if o.op == "const"}
 
     def fold(statements: list[Statement]) -> list[Statement]:
@@ -228,7 +229,7 @@ def _folded(body: list[Statement]) -> list[Statement]:
 
 
 def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
-    """The same with fma, fms, fnma; a product is absorbed only by its one reader in its own loop."""
+    """Fuse into fma, fms, fnma; a product is absorbed only by its one reader in its own loop."""
     readers = times_read(body, outputs)
 
     def fuse(statements: list[Statement]) -> list[Statement]:

@@ -49,7 +49,7 @@ def place(lines: Iterable[tuple[str, int]]) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """The same for an exception that has been raised."""
+    """Return the line of code at which an exception was raised."""
     lines, trail = [], error.__traceback__
     while trail is not None:
         lines.append((trail.tb_frame.f_code.co_filename, trail.tb_lineno))
@@ -67,9 +67,9 @@ def foreign(error: BaseException) -> str | None:
         trail = trail.tb_next
     if innermost.startswith(_OURS) or packages.in_folder(innermost) or not _is_installed(innermost):
         return None
-    said = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     return (
-        f"{package or 'another package'} cannot compute with traced values ({type(error).__name__}: {said}):"
+        f"{package or 'another package'} cannot compute with traced values ({type(error).__name__}: {message}):"
         f" write it with arithmetic, np.where, lookup or repeat{place_of(error)}"
     )
 

@@ -1,4 +1,4 @@
-"""What a program is made of: operations in SSA form, and loops with bodies of their own."""
+"""The statements of a program: operations in SSA form, and loops with bodies of their own."""
 
 from __future__ import annotations
 

@@ -4,6 +4,10 @@ An inner loop that ends early, as the iterations of a contact step do, goes on f
 and in every iteration of the outer loop another lane may be the slowest. Flattened, each lane begins its next outer
 iteration when it is done with this one: together they take as many iterations as the slowest lane takes in all, not the
 sum of the slowest ones. Every lane does what it did, bit for bit.
+
+A nest of any depth becomes one loop, from the inside out. So do the steps of ``advance``, which feed the results of a
+program back into its state (``across_steps``). What stands beside an inner loop is evaluated in every one of its
+iterations then, so a loop around much more than its inner loop stays.
 """
 
 from __future__ import annotations
@@ -14,34 +18,62 @@ from dataclasses import dataclass, field, replace
 from nptrace.ir.program import Program
 from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
+_BESIDE = 2.0  # times as many operations as an inner loop has may stand beside it
+_ENDLESS = 2**40  # iterations of a loop that ends by itself
+
 
 def flattened(program: Program) -> Program:
-    """The same program with its loops flattened where that can be done; as it is where none can."""
-    inner = {s.node: _inner(s, program) for s in program.body if isinstance(s, Loop)}
-    if not any(inner.values()):
-        return program
+    """Return the program with its loops flattened where that can be done; as it is where none can."""
+    work = _flattening(program)
+    body = [work.nest(s) if isinstance(s, Loop) else s for s in program.body]
+    return replace(program, body=[*work.constants, *body]) if work.constants else program
+
+
+def across_steps(program: Program, state: Mapping[int, int]) -> Program | None:
+    """A program that makes as many steps as the operation ``steps`` says, each on the results of the one before.
+
+    Args:
+        program: one loop that ends early, and what stands beside it.
+        state: by the number of each input of the state, the place of its next value among the outputs.
+
+    Returns:
+        The program, whose results are those of the last step; None where the loop cannot be flattened.
+    """
+    work = _flattening(program)
+    inputs = {s.detail[0]: s.result for s in program.body if isinstance(s, Operation) and s.op == "input"}
+    moving = [k for k in state if program.outputs[state[k]] != inputs.get(k)]
+    loop = Loop(
+        node=work.new(),
+        region=work.new(),
+        count=_ENDLESS,
+        reverse=False,
+        params=tuple(inputs[k] if k in inputs else work.new() for k in moving),
+        initial=tuple(work.new() for _ in moving),
+        results=tuple(program.outputs[state[k]] for k in moving),
+        saves=(),
+        body=[s for s in program.body if not (isinstance(s, Operation) and s.op == "input" and s.detail[0] in moving)],
+    )
+    if work.inner(loop) is None:
+        return None
+    starts: list[Statement] = [Operation("input", x, (), (k,)) for k, x in zip(moving, loop.initial)]
+    starts += [Operation("input", inputs[k], (), (k,)) for k in inputs if k in state and k not in moving]
+    kept = {s.result for s in starts if isinstance(s, Operation)}
+    loop = replace(loop, body=[s for s in loop.body if isinstance(s, Loop) or s.result not in kept])
+    steps = work.new()
+    work.constants.append(Operation("steps", steps, ()))
+    inner = work.inner(loop)
+    assert inner is not None
+    one = work.one_loop(loop, inner, steps)
+    ends = {state[k]: Operation("item", work.new(), (loop.node,), (slot,)) for slot, k in enumerate(moving)}
+    outputs = [ends[at].result if at in ends else x for at, x in enumerate(program.outputs)]
+    return replace(program, body=[*work.constants, *starts, one, *ends.values()], outputs=outputs)
+
+
+def _flattening(program: Program) -> _Flattening:
     used = [o.result for o in walk(program.body)]
-    used += [x for loop in all_loops(program.body) for x in (loop.node, *loop.params, loop.counter or 0)]
-    work = _Flattening(1 + max(used))
-    body = []
-    for s in program.body:
-        found = inner[s.node] if isinstance(s, Loop) else None
-        body.append(work.one_loop(s, found) if isinstance(s, Loop) and found else s)
-    return replace(program, body=[*work.constants, *body])
-
-
-def _inner(outer: Loop, program: Program) -> Loop | None:
-    """The only loop in a loop, if it ends early, and neither of them keeps or reads rows."""
-    loops = [s for s in outer.body if isinstance(s, Loop)]
-    if len(loops) != 1 or outer.stop is not None or outer.reverse or outer.saves:
-        return None
-    inner = loops[0]
+    used += [x for loop in all_loops(program.body) for x in (loop.node, loop.region, *loop.params, loop.counter or 0)]
     zeros = {o.result for o in walk(program.body) if o.op == "const" and o.detail[0] == 0.0}
-    if inner.stop is None or inner.initial[inner.stop] not in zeros or inner.reverse or inner.saves:
-        return None
-    if any(isinstance(s, Loop) for s in inner.body) or any(o.op in ("saved", "rows") for o in walk(outer.body)):
-        return None
-    return inner
+    return _Flattening(1 + max(used, default=0), zeros)
 
 
 @dataclass
@@ -49,6 +81,7 @@ class _Flattening:
     """The rewriting of one program; ``fresh`` is the first number that is not in use."""
 
     fresh: int
+    zeros: set[int]  # numbers of constants that are zero
     constants: list[Statement] = field(default_factory=list)
     known: dict[float, int] = field(default_factory=dict)
 
@@ -60,9 +93,34 @@ class _Flattening:
         if value not in self.known:
             self.known[value] = self.new()
             self.constants.append(Operation("const", self.known[value], (), (value,)))
+            if value == 0.0:
+                self.zeros.add(self.known[value])
         return self.known[value]
 
-    def one_loop(self, outer: Loop, inner: Loop) -> Loop:
+    def nest(self, loop: Loop) -> Loop:
+        """A loop with all that can be flattened in it."""
+        body = [self.nest(s) if isinstance(s, Loop) else s for s in loop.body]
+        if any(a is not b for a, b in zip(body, loop.body)):
+            loop = replace(loop, body=body)
+        inner = self.inner(loop)
+        return loop if inner is None else self.one_loop(loop, inner)
+
+    def inner(self, outer: Loop) -> Loop | None:
+        """The only loop in a loop, if it ends early, neither of them keeps or reads rows, and most work is in it."""
+        loops = [s for s in outer.body if isinstance(s, Loop)]
+        if len(loops) != 1 or outer.stop is not None or outer.reverse or outer.saves:
+            return None
+        inner = loops[0]
+        if inner.stop is None or inner.initial[inner.stop] not in self.zeros or inner.reverse or inner.saves:
+            return None
+        if any(isinstance(s, Loop) for s in inner.body) or any(o.op in ("saved", "rows") for o in walk(outer.body)):
+            return None
+        free = ("const", "input", "item")
+        beside = sum(isinstance(s, Operation) and s.op not in free for s in outer.body)
+        return inner if beside <= _BESIDE * sum(o.op not in free for o in walk(inner.body)) else None
+
+    def one_loop(self, outer: Loop, inner: Loop, steps: int | None = None) -> Loop:
+        """``steps``: the value that says how many iterations the outer loop has, if its count does not."""
         at = outer.body.index(inner)
         body: list[Statement] = list(outer.body[:at])
 
@@ -72,7 +130,8 @@ class _Flattening:
 
         begins = self.new()  # carried: whether an outer iteration begins
         index, done = self.new(), self.new()  # carried: iterations so far, of the inner loop and of the outer one
-        first, active = write("lt", self.const(0.5), begins), write("lt", done, self.const(outer.count - 0.5))
+        limit = self.const(outer.count - 0.5) if steps is None else write("sub", steps, self.const(0.5))
+        first, active = write("lt", self.const(0.5), begins), write("lt", done, limit)
         now = write("select", first, self.const(0.0), index)
         means, carried = self._begun(inner, first, write)
         if inner.counter is not None:
@@ -87,7 +146,7 @@ class _Flattening:
         for p, result in zip(outer.params, (means.get(x, x) for x in outer.results)):
             after.append(p if result == p else write("select", moves, result, p))
         count = write("select", moves, write("add", done, self.const(1.0)), done)
-        last = write("select", write("lt", count, self.const(outer.count - 0.5)), self.const(0.0), self.const(1.0))
+        last = write("select", write("lt", count, limit), self.const(0.0), self.const(1.0))
         again = write("select", ends, self.const(1.0), self.const(0.0))
         further = write("add", now, self.const(1.0))
         if outer.counter is not None:
@@ -138,6 +197,6 @@ def _read(
 
 
 def _renamed(statements: Sequence[Statement], means: Mapping[int, int]) -> list[Statement]:
-    """The same operations on other values."""
+    """Return the operations on other values."""
     plain = (s for s in statements if isinstance(s, Operation))  # there are no loops among them
     return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in plain]

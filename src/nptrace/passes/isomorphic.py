@@ -301,7 +301,7 @@ def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[i
 
 
 def reads(loop: Loop) -> set[int]:
-    """What a loop reads from outside: its initial values, and what its body does not make itself."""
+    """Return what a loop reads from outside: its initial values, and what its body does not make itself."""
     operations, loops = walk(loop.body), [loop, *all_loops(loop.body)]
     inside = {o.result for o in operations}
     read = {x for o in operations for x in o.operands}

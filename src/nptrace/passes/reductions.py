@@ -28,7 +28,7 @@ class _Term:
 
 
 def reassociated(program: Program) -> Program:
-    """The same program with sums over four like groups in pairs; as it is where there are none."""
+    """Return the program with sums over four like groups in pairs; as it is where there are none."""
     constants = frozenset(o.result for o in walk(program.body) if o.op == "const")
     found = find(program.body, constants, _LANES)
     if not any(packs.all for packs in found.values()):

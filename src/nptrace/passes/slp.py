@@ -47,7 +47,7 @@ def vectorised(
     smallest: int = SMALLEST,
     across: bool = False,
 ) -> Program | None:
-    """The same program with wide values, or None where more than ``worth`` of the work would be left.
+    """Return the program with wide values, or None where more than ``worth`` of the work would be left.
 
     lanes: how many groups may go together; what leaves least work is taken. smallest: operations worth a search.
     across: numbers of one group may meet those of another in a wide operation (``permute``: wide values turned in their
@@ -105,7 +105,7 @@ def _cost(body: Sequence[Statement]) -> int:
 
 @dataclass(kw_only=True)
 class _Shared:
-    """What all bodies of a program have in common."""
+    """The facts that all bodies of a program share."""
 
     constants: dict[int, float]
     found: dict[int | None, Packs]

@@ -30,7 +30,7 @@ _HEADER = len(MARK) + 32 + 8
 _ROOM = 0.95  # of the limit that is left filled when it was passed
 _PUTS = 200  # entries that a process writes between looks at what others wrote
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_refused: set[Path] = set()  # folders that were said to be no one's own
+_refused: set[Path] = set()  # folders that were reported as not the user's own
 _known: dict[Path, tuple[int, int]] = {}  # by folder: bytes there when last looked, and since; entries since
 
 
@@ -76,7 +76,7 @@ class Cache:
         self.limit = limit
 
     def _place(self, make: bool = False) -> Path | None:
-        """The folder, if it is there (made, if asked for) and its user's own."""
+        """The folder, if it exists (made, if ``make``) and is the user's own."""
         if self.folder is None:
             return None
         if make:
@@ -202,7 +202,7 @@ def _decode(stored: bytes) -> Entry | None:
 
 
 def opened(cache: Cache | str | os.PathLike | bool | None) -> Cache | None:
-    """What a ``cache=`` argument means: True the default folder, None or False none, else a folder or a Cache."""
+    """Return the cache of a ``cache=`` argument: True the default folder, None or False none, or a folder."""
     if cache is None or cache is False:
         return None
     if cache is True:

@@ -19,17 +19,17 @@ from nptrace.ir.program import Program, Statistics
 
 
 class Halted(Exception):
-    """Steps were left out because another thread asked for it."""
+    """Steps were left out because another thread cancelled them."""
 
 
-def heed(halt: threading.Event | None) -> None:
-    """Stop here if asked to."""
+def raise_if_cancelled(halt: threading.Event | None) -> None:
+    """Raise ``Halted`` if another thread has set ``halt``."""
     if halt is not None and halt.is_set():
         raise Halted
 
 
 class Function:
-    """What every target shares: the signature, and the folding of flat results into the function's own pytree."""
+    """The base of every target's callable: signature, and folding of flat results into the function's pytree."""
 
     target = "interpret"
     lanes = 1
@@ -104,7 +104,7 @@ class Function:
         kept: list[list] = []
         rebuild: Callable[[list], PyTree] = self.signature.rebuild
         for k in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             result = self(state, *rest)
             state = result if self.signature.advances else result[0]
             if (k + 1) % every == 0:
@@ -169,7 +169,7 @@ class PlainPython(Function):
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             state = self(state, *rest)
         return state
 
@@ -217,7 +217,7 @@ class Interpreted(Function):
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]
         for _ in range(steps):
-            heed(self.halt)
+            raise_if_cancelled(self.halt)
             columns[:size] = interpret.evaluate(self.program, columns)
         return self._results(columns[:size])
 

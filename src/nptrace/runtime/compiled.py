@@ -27,7 +27,8 @@ from nptrace.frontend.signature import Signature
 from nptrace.ir import program as ssa
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.program import Program
-from nptrace.passes.flattening import flattened
+from nptrace.passes.flattening import across_steps, flattened
+from nptrace.passes.invariants import hoisted
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime import lanes as lane_width
@@ -141,7 +142,7 @@ def assemble(
         machine.warn_interpreted(str(error))
         return Interpreted(sig, dtype, code, target == "batch")
     made = (Batch if target == "batch" else Native)(sig, loaded, code)
-    made.statistics = code.statistics()
+    made.statistics = {**code.statistics(), "one_loop": loaded.one_loop}
     if key is not None and store is not None and sig.output_spec is not None:
         _store(_full_key(key, target, dtype, lanes, where, vectorize), store, made, binary)
     return made
@@ -170,10 +171,12 @@ def build_code(
 ) -> tuple[Code, bytes]:
     """Return machine code from the cache or from LLVM: loaded, and as an object file."""
     code = reassociated(code)  # with groups as lanes or without, so that both give the same bits
+    if lanes == 1:
+        code = hoisted(code)
     if vectorize:
         code = vectorised(code, across=True) or code
     if lanes > 1:
-        code = flattened(code)
+        code = _for_lanes(code, layout)
     ir = llvm.module(code, layout, dtype, lanes, fused=host.fused, arch=host.arch)
     key = digest("ir", FORMAT, *machine_key(host), ir)
     entry = store.get(key) if store else None
@@ -181,7 +184,18 @@ def build_code(
     if store and not entry:
         store.put(key, binary, code.statistics())
     size = llvm.workspace(code, layout, lanes)
-    return Code(machine.Library(binary), layout, len(code.outputs), size, dtype, lanes), binary
+    made = Code(machine.Library(binary), layout, len(code.outputs), size, dtype, lanes)
+    made.one_loop = any(isinstance(s, ssa.Operation) and s.op == "steps" for s in code.body)
+    return made, binary
+
+
+def _for_lanes(code: Program, layout: Layout) -> Program:
+    """Return a program whose lanes wait for each other as little as they can."""
+    flat = flattened(code)
+    if len(code.outputs) == layout.size("state"):
+        places = enumerate(layout.places())
+        flat = across_steps(flat, {k: at for k, (area, at) in places if area == "state"}) or flat
+    return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
 
 
 # -- by a caller's key ------------------------------------------------------------------------------------------------
@@ -195,7 +209,7 @@ def load(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Native | Batch | None:
-    """What ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
+    """Load what ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
     store = opened(cache)
     if store is None or machine.unavailable():
         return None

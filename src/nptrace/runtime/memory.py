@@ -14,9 +14,10 @@ from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout
 from nptrace.errors import InputError
 from nptrace.runtime import machine
-from nptrace.runtime.callables import heed
+from nptrace.runtime.callables import raise_if_cancelled
 
 _PIECE = 0.1  # [s]
+_MOST = 2**20  # steps of a piece: lanes count them in their own numbers, and floats are whole up to 2**24
 _FIRST = 1024  # blocks times steps of the first piece, whose pace nobody knows
 
 
@@ -27,7 +28,7 @@ class Code:
         self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
     ) -> None:
         self.library, self.layout, self.outputs, self.workspace = library, layout, outputs, workspace
-        self.dtype, self.lanes = dtype, lanes
+        self.dtype, self.lanes, self.one_loop = dtype, lanes, False
         self.evaluate: Callable = library.function(llvm.EVALUATE, 5, 1)  # type: ignore[assignment]
         self.advance = library.function(llvm.ADVANCE, 4, 2)
         self.roll = library.function(llvm.ROLL, 6, 3)
@@ -85,7 +86,7 @@ def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None
     """
     wanted, done = max(1, _FIRST // blocks), 0
     while done < steps:
-        heed(halt)
+        raise_if_cancelled(halt)
         to_row, left = every - done % every, steps - done
         if to_row == every <= min(wanted, left):
             count, each = (left, every) if left <= wanted else (wanted // every * every, every)
@@ -95,7 +96,7 @@ def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None
         began = time.monotonic()
         yield count, each
         done += count
-        wanted *= 2 if time.monotonic() - began < _PIECE / 2 else 1
+        wanted = min(_MOST, wanted * (2 if time.monotonic() - began < _PIECE / 2 else 1))
 
 
 def _cannot(*_: int) -> None:

@@ -100,36 +100,36 @@ class QPSolution:
         return np.where(self.converged > 0.5, self.x, fallback)
 
 
-def start_at(program: QP, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> QPIterate:
+def start_at(qp: QP, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> QPIterate:
     """A point to start from near x: slacks of what x leaves, at least ``least``; both of the size of the numbers."""
-    has_low, has_high = _bounded(program)
-    reach, ones = program.A @ x, np.ones(len(program.A))
+    has_low, has_high = _bounded(qp)
+    reach, ones = qp.A @ x, np.ones(len(qp.A))
     return QPIterate(
         x=x,
-        y=np.zeros(len(program.e)),
-        slack_lower=np.where(has_low, np.maximum(reach - program.low, least), ones),
-        slack_upper=np.where(has_high, np.maximum(program.high - reach, least), ones),
+        y=np.zeros(len(qp.e)),
+        slack_lower=np.where(has_low, np.maximum(reach - qp.low, least), ones),
+        slack_upper=np.where(has_high, np.maximum(qp.high - reach, least), ones),
         mult_lower=np.where(has_low, multiplier * ones, 0.0),
         mult_upper=np.where(has_high, multiplier * ones, 0.0),
     )
 
 
-def start_again(program: QP, point: QPIterate, least: float = 1e-3) -> QPIterate:
+def start_again(qp: QP, point: QPIterate, least: float = 1e-3) -> QPIterate:
     """A solution of a program like this one, moved off its bounds to start from."""
-    has_low, has_high = _bounded(program)
-    reach = program.A @ point.x
+    has_low, has_high = _bounded(qp)
+    reach = qp.A @ point.x
     return QPIterate(
         x=point.x,
         y=point.y,
-        slack_lower=np.where(has_low, np.maximum(reach - program.low, least), 1.0),
-        slack_upper=np.where(has_high, np.maximum(program.high - reach, least), 1.0),
+        slack_lower=np.where(has_low, np.maximum(reach - qp.low, least), 1.0),
+        slack_upper=np.where(has_high, np.maximum(qp.high - reach, least), 1.0),
         mult_lower=np.where(has_low, np.maximum(point.mult_lower, least), 0.0),
         mult_upper=np.where(has_high, np.maximum(point.mult_upper, least), 0.0),
     )
 
 
 def solve(
-    program: QP,
+    qp: QP,
     start: QPIterate | None = None,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
@@ -144,18 +144,18 @@ def solve(
     multipliers of the size of the program's numbers. tolerance: of violations, slopes and products of slack and
     multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
     """
-    with np.errstate(all="ignore"):  # what is not finite is said by the status
-        return _solve(_by_rows(program) if dense else program, start, iterations, tolerance, least, multiplier)
+    with np.errstate(all="ignore"):  # the status shows what is not finite
+        return _solve(_by_rows(qp) if dense else qp, start, iterations, tolerance, least, multiplier)
 
 
-def _by_rows(program: QP) -> QP:
-    return replace(program, H=Rows(program.H), A=Rows(program.A), E=Rows(program.E))
+def _by_rows(qp: QP) -> QP:
+    return replace(qp, H=Rows(qp.H), A=Rows(qp.A), E=Rows(qp.E))
 
 
 def _solve(
-    program: QP, start: QPIterate | None, iterations: int, tolerance: float, least: float, multiplier: float
+    qp: QP, start: QPIterate | None, iterations: int, tolerance: float, least: float, multiplier: float
 ) -> QPSolution:
-    n, m, p = len(program.f), len(program.A), len(program.e)
+    n, m, p = len(qp.f), len(qp.A), len(qp.e)
     free = QPIterate(
         x=np.zeros(n),
         y=np.zeros(p),
@@ -164,13 +164,13 @@ def _solve(
         mult_lower=np.zeros(m),
         mult_upper=np.zeros(m),
     )
-    goal = reachable(tolerance, program.f[0])
-    has_low, has_high = _bounded(program)
+    goal = reachable(tolerance, qp.f[0])
+    has_low, has_high = _bounded(qp)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
     def better(_: Scalar, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
         before, last, count = carry
-        newton = _Newton(program, before)
+        newton = _Newton(qp, before)
         straight = newton.step(0.0, None)
         levels = (count > _LONG - 0.5) & (count - 3.0 * np.floor((count + 0.5) / 3.0) < 0.5)
         after, error = _improved(newton, straight, bounds, levels)
@@ -188,12 +188,12 @@ def _solve(
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
     point, error, count = numeric.repeat(iterations, better, carry, until=good)
-    point = numeric.custom_fixed_point(point, lambda held: _closer(program, held))
-    primal, dual, gap = residuals(program, point, bounds)
-    size = 1.0 + _largest(np.abs(program.f)) + _largest(np.concatenate([point.mult_lower, point.mult_upper]))
+    point = numeric.custom_fixed_point(point, lambda held: _closer(qp, held))
+    primal, dual, gap = residuals(qp, point, bounds)
+    size = 1.0 + _largest(np.abs(qp.f)) + _largest(np.concatenate([point.mult_lower, point.mult_upper]))
     right = (primal < 10.0 * goal * size) & (dual < 10.0 * goal * size) & (gap < 10.0 * goal * _heaviness(point))
     converged = np.where((error < goal) & right, 1.0, 0.0)
-    contradicts = _contradiction(program, point) * (1.0 - converged)
+    contradicts = _contradiction(qp, point) * (1.0 - converged)
     return QPSolution(
         x=point.x,
         converged=converged,
@@ -206,26 +206,26 @@ def _solve(
     )
 
 
-def residuals(program: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
     """(largest violation, largest slope left, mean of slack times multiplier)."""
-    has_low, has_high = _bounded(program)
-    reach = program.A @ point.x
-    over = np.where(has_low, np.abs(reach - point.slack_lower - program.low), 0.0)
-    under = np.where(has_high, np.abs(reach + point.slack_upper - program.high), 0.0)
-    primal = _largest(np.concatenate([over, under, np.abs(program.E @ point.x - program.e)]))
+    has_low, has_high = _bounded(qp)
+    reach = qp.A @ point.x
+    over = np.where(has_low, np.abs(reach - point.slack_lower - qp.low), 0.0)
+    under = np.where(has_high, np.abs(reach + point.slack_upper - qp.high), 0.0)
+    primal = _largest(np.concatenate([over, under, np.abs(qp.E @ point.x - qp.e)]))
     gap = (np.sum(point.slack_lower * point.mult_lower) + np.sum(point.slack_upper * point.mult_upper)) / bounds
-    return primal, _largest(np.abs(_slope(program, point))), gap
+    return primal, _largest(np.abs(_gradient(qp, point))), gap
 
 
-def _bounded(program: QP) -> tuple[PyTree, PyTree]:
+def _bounded(qp: QP) -> tuple[PyTree, PyTree]:
     """Which bounds there are; one that is NaN is one, and spoils the answer."""
-    return ~(program.low <= -INFINITE), ~(program.high >= INFINITE)
+    return ~(qp.low <= -INFINITE), ~(qp.high >= INFINITE)
 
 
-def _slope(program: QP, point: QPIterate) -> Scalar:
-    """Of the Lagrangian by x."""
-    by_bounds = program.A.T @ (point.mult_upper - point.mult_lower)
-    return program.H @ point.x + program.f + by_bounds + program.E.T @ point.y
+def _gradient(qp: QP, point: QPIterate) -> Scalar:
+    """Return the gradient of the Lagrangian by x."""
+    by_bounds = qp.A.T @ (point.mult_upper - point.mult_lower)
+    return qp.H @ point.x + qp.f + by_bounds + qp.E.T @ point.y
 
 
 def _largest(values: Scalar) -> Scalar:
@@ -261,39 +261,39 @@ def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTr
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(program: QP, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
+def _factored(qp: QP, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
     """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
-    n, p = len(program.f), len(program.e)
+    n, p = len(qp.f), len(qp.e)
     K = np.zeros((n + p, n + p))
-    if isinstance(program.A, Rows):
-        K[:n, :n] = program.H.array + weighted_squares(program.A.array, weight)
-        K[n:, :n] = program.E.array
+    if isinstance(qp.A, Rows):
+        K[:n, :n] = qp.H.array + weighted_squares(qp.A.array, weight)
+        K[n:, :n] = qp.E.array
         return ldl_rows_solve, ldl_rows(K)
-    K[:n, :n] = program.H + program.A.T @ (weight[:, None] * program.A)
-    K[n:, :n] = program.E
+    K[:n, :n] = qp.H + qp.A.T @ (weight[:, None] * qp.A)
+    K[n:, :n] = qp.E
     return ldl_solve, ldl(K)
 
 
 class _Newton:
     """The linear system of one point, factored once for two right-hand sides."""
 
-    def __init__(self, program: QP, point: QPIterate) -> None:
-        self.program, self.point = program, point
-        self.has_low, self.has_high = _bounded(program)
+    def __init__(self, qp: QP, point: QPIterate) -> None:
+        self.qp, self.point = qp, point
+        self.has_low, self.has_high = _bounded(qp)
         self.by_lower, self.by_upper = 1.0 / point.slack_lower, 1.0 / point.slack_upper
         weight = point.mult_lower * self.by_lower + point.mult_upper * self.by_upper
-        self.solve, self.factors = _factored(program, weight)
-        self.convex = _least(self.factors[1][: len(program.f)]) > 0.0  # pivots of a definite matrix are positive
-        reach = program.A @ point.x
-        self.miss_low = np.where(self.has_low, reach - point.slack_lower - program.low, 0.0)
-        self.miss_high = np.where(self.has_high, program.high - reach - point.slack_upper, 0.0)
-        self.slope, self.miss = _slope(program, point), program.E @ point.x - program.e
+        self.solve, self.factors = _factored(qp, weight)
+        self.convex = _least(self.factors[1][: len(qp.f)]) > 0.0  # pivots of a definite matrix are positive
+        reach = qp.A @ point.x
+        self.miss_low = np.where(self.has_low, reach - point.slack_lower - qp.low, 0.0)
+        self.miss_high = np.where(self.has_high, qp.high - reach - point.slack_upper, 0.0)
+        self.gradient, self.miss = _gradient(qp, point), qp.E @ point.x - qp.e
 
     def step(
         self, goal: Scalar, bend: QPIterate | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
     ) -> QPIterate:
         """Towards slack times multiplier = goal; ``part`` of the second order of a known step, ``bend``, counts."""
-        point, program = self.point, self.program
+        point, qp = self.point, self.qp
         low_goal, high_goal = (goal, goal) if low is None else (low, high)
         left = (
             low_goal
@@ -307,9 +307,9 @@ class _Newton:
         )
         left = np.where(self.has_low, left - point.mult_lower * self.miss_low, 0.0) * self.by_lower
         right = np.where(self.has_high, right - point.mult_upper * self.miss_high, 0.0) * self.by_upper
-        n = len(program.f)
-        found = self.solve(self.factors, np.concatenate([program.A.T @ (left - right) - self.slope, -self.miss]))
-        reach = program.A @ found[:n]
+        n = len(qp.f)
+        found = self.solve(self.factors, np.concatenate([qp.A.T @ (left - right) - self.gradient, -self.miss]))
+        reach = qp.A @ found[:n]
         return QPIterate(
             x=found[:n],
             y=found[n:],
@@ -321,7 +321,7 @@ class _Newton:
 
     def residual(self) -> Scalar:
         """The largest violation or slope."""
-        return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.slope])))
+        return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.gradient])))
 
     def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, PyTree]:
         """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
@@ -367,9 +367,9 @@ def _chosen(condition: Scalar, one: QPIterate, other: QPIterate) -> QPIterate:
     )
 
 
-def _closer(program: QP, point: QPIterate) -> QPIterate:
+def _closer(qp: QP, point: QPIterate) -> QPIterate:
     """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
-    newton = _Newton(program, point)
+    newton = _Newton(qp, point)
     return _moved(
         point,
         newton.step(0.0, None, 1.0, point.slack_lower * point.mult_lower, point.slack_upper * point.mult_upper),
@@ -377,12 +377,12 @@ def _closer(program: QP, point: QPIterate) -> QPIterate:
     )
 
 
-def _contradiction(program: QP, point: QPIterate) -> Scalar:
+def _contradiction(qp: QP, point: QPIterate) -> Scalar:
     """1 where multipliers prove that no x meets all constraints (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
-    has_low, has_high = _bounded(program)
-    value = np.sum(np.where(has_high, program.high, 0.0) * point.mult_upper) + np.sum(program.e * point.y)
-    value = value - np.sum(np.where(has_low, program.low, 0.0) * point.mult_lower)
-    left = _largest(np.abs(program.A.T @ (point.mult_upper - point.mult_lower) + program.E.T @ point.y))
+    has_low, has_high = _bounded(qp)
+    value = np.sum(np.where(has_high, qp.high, 0.0) * point.mult_upper) + np.sum(qp.e * point.y)
+    value = value - np.sum(np.where(has_low, qp.low, 0.0) * point.mult_lower)
+    left = _largest(np.abs(qp.A.T @ (point.mult_upper - point.mult_lower) + qp.E.T @ point.y))
     return np.where((value < 0.0) & (left <= -1e-6 * value), 1.0, 0.0)
 
 

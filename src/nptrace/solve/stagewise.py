@@ -83,7 +83,7 @@ def solve(
     Slacks start at what the guess leaves, at least ``least``, multipliers at ``multiplier``: of the size of the
     program's numbers.
     """
-    with np.errstate(all="ignore"):  # what is not finite is said by the status
+    with np.errstate(all="ignore"):  # the status shows what is not finite
         return _solve(stages, x, _start(stages, x, guess, least, multiplier), iterations, tolerance)
 
 
@@ -158,7 +158,7 @@ def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What the length of a step and the gap after it follow from."""
+    """The sums that the length of a step and the gap after it follow from."""
 
     shrink: Scalar  # largest relative decrease of a slack or multiplier
     products: PyTree  # Σ slack · multiplier, by powers of the length

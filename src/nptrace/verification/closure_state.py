@@ -1,4 +1,4 @@
-"""What a function can reach besides its arguments: where hidden state lives. Changes are found, and put back.
+"""The state that a function can reach besides its arguments: where hidden state lives. Changes are found, and put back.
 
 Followed are closures, globals that the code names, modules that it imports where it is called, defaults, attributes of
 functions and of modules, objects with their classes and metaclasses, containers, arrays, buffers and random generators,
@@ -62,7 +62,7 @@ class ClosureState:
 
 
 class _Code:
-    """What the code seen so far names, and the classes and modules of which only what is named counts."""
+    """The names in the code seen so far, and the classes and modules of which only what is named counts."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -199,7 +199,7 @@ def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code:
 
 
 def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> None:
-    """What a module has under the names that code names by now."""
+    """Visit what a module has under the names that code names by now."""
     space, names = vars(module), code.names
     if _is_library(snapshot, module.__name__):
         for name in sorted(names & space.keys()):

@@ -1,4 +1,4 @@
-"""What data hold, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
+"""The state of data, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
 
 import contextvars
 import ctypes
@@ -61,7 +61,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
 
 
 def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, label: str) -> None:
-    """What a context's variable holds here; one without a value cannot be emptied again."""
+    """Visit what a context's variable holds here; one without a value cannot be emptied again."""
     held = variable.get(_NOTHING)
     if held is not _NOTHING:
         snapshot.undo.append(functools.partial(variable.set, held))
@@ -168,7 +168,7 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
-    """What an object of compiled code would be made from again, if it says so; else its address."""
+    """Return what an object of compiled code would be made from again, if it says so; else its address."""
     try:
         reduced = value.__reduce_ex__(2)
     except Exception:  # it cannot be pickled

@@ -1,4 +1,4 @@
-"""What a call does besides computing: clocks, printing, files and sockets, seen by the calls that Python makes of C."""
+"""Effects of a call besides computing: clocks, printing, files and sockets, seen in the calls of Python to C."""
 
 import datetime
 import io

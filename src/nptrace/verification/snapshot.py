@@ -26,8 +26,8 @@ class StateSnapshot:
         self._kept: list[object] = []  # an address names an object only as long as that lives
 
     def see(self, value: object, label: str) -> int | None:
-        """What stands for a value in the note of its holder: its number, by which a later visit notes it, or nothing
-        for a plain value, which is noted here under its own name."""
+        """Return what stands for a value in the note of its holder: its number, by which a later visit
+        notes it, or nothing for a plain value, which is noted here under its own name."""
         if type(value) in PLAIN or isinstance(value, np.generic):
             if isinstance(value, str):
                 self.words.add(value)

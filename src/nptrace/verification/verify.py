@@ -19,7 +19,7 @@ _REMEDY = "a traced function must be pure: pass state as an argument and return 
 
 
 class Recorded(Protocol):
-    """What verification reads of a trace."""
+    """The facts of a trace that verification reads."""
 
     graph: Graph
     outputs: list[Node]
@@ -43,7 +43,7 @@ def verify_trace(
 ) -> T:
     """The trace of ``function``, verified; ``trace`` is the tracer itself.
 
-    Hidden state is looked for in ``subject`` (the function itself, unless said), and put back if the trace is refused.
+    Hidden state is looked for in ``subject`` (the function itself, unless given), and put back if the trace is refused.
     """
     subject = function if subject is None else subject
     around, token = ClosureState(subject), numeric.verifying.set(_refuse)
@@ -63,7 +63,7 @@ def _refuse(words: str) -> None:
 
 
 def _warm_up(function: Callable[..., PyTree], examples: tuple, around: ClosureState, seed: int) -> ClosureState:
-    """What there is around a function after its first calls, on numbers.
+    """Return the surroundings of a function after its first calls, on numbers.
 
     What it computes once and keeps is no hidden state if it is always the same and changes no answer. What it does
     besides computing would not be done by compiled code.

@@ -260,7 +260,7 @@ def test_imu_encoders_and_foot_forces_give_the_recorded_torques(p_BI: tuple[floa
         cache=False,
     )
     for k in range(100, len(rows), 150):
-        if rows.turns[k].any():
+        if rows.reverses[k].any():
             continue
         q, v, a = rows.q[k], rows.v[k], rows.a[k]
         omega, alpha = v[:3], a[:3]

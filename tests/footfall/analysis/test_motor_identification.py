@@ -101,7 +101,7 @@ def test_what_a_recording_does_not_show_is_not_identifiable(hanging):
     """A hundred rows at rest say nothing of inertia, damping or delay."""
     still = Encoders(hanging.encoders.time, np.zeros((2500, 2)), 1e-5 * np.ones((2500, 2)))
     resting = Hanging(pendulum(2, 0.25, 0.9), still, KP, KD)
-    found = by_gradients(resting, slice(0, 300), turns=2)
+    found = by_gradients(resting, slice(0, 300), iterations=2)
     for name in ("armature", "damping", "static_ratio", "delay"):
         k = COLUMNS.index(name)
         assert all(found.verdict(j, k) for j in range(2)), name
@@ -126,7 +126,7 @@ def test_the_columns_of_the_go2_recording_are_left_and_right_legs_in_turn():
 
 
 def test_a_robot_takes_what_was_identified(tmp_path, hanging):
-    found = by_gradients(hanging, slice(0, 400), turns=1)
+    found = by_gradients(hanging, slice(0, 400), iterations=1)
     robot = pendulum(2, 0.25, 0.9)
     report = MotorReport(
         robot=robot.name,

@@ -29,7 +29,13 @@ def force(contact: Compliant, depth: float, velocity=(0.0, 0.0, 0.0), mu: float 
 
 
 # -- the law ---------------------------------------------------------------------------------------------------------
-def test_stiffness_is_read_in_newton_per_millimetre():
+def test_the_printed_ground_keeps_the_printed_unit():
+    assert force(Compliant.as_printed(), 1e-3)[2] == pytest.approx(10.0)  # 10 N/mm at 1 mm
+    weight = ff.load("mini_cheetah", rotors="none").mass * G
+    assert (weight / 4 / Compliant.as_printed().stiffness) ** (1 / 2.2) == pytest.approx(1.4e-3, rel=0.03)
+
+
+def test_the_default_ground_is_stiff():
     assert Compliant().stiffness == pytest.approx(3.98e10, rel=1e-3)
     assert Compliant.per_millimetre(1e4).stiffness == Compliant().stiffness
     assert force(EXPLICIT, 1e-3)[2] == pytest.approx(1e4)

@@ -166,7 +166,7 @@ def test_controllers_on_a_gait_trot_and_compile(name):
     recording = run.simulation.run(8.0)
     assert run.simulation.controller_is_compiled
     assert run.simulation.stopped is None
-    assert recording.mean_speed(after=1.0) == pytest.approx(run.commanded_speed, rel=0.3)
+    assert recording.mean_speed(after=1.0) == pytest.approx(run.speed, rel=0.3)
 
 
 @pytest.mark.parametrize("name", ["balance", "mpc", "whole_body"])

@@ -154,12 +154,12 @@ def test_legs_fold_only_when_a_fall_stays_certain_and_for_good():
     time, folded = 0.0, 0.0
     ticks = round(safe_stop.FALL_CONFIRM_TIME / DT)
     for _ in range(ticks - 5):
-        time, folded = safe_stop.update_folding(True, safe_stop.fall_is_certain(0.2, 0.1, 0.3), time, folded, DT)
+        time, folded = safe_stop.update_folding(True, safe_stop.fall_is_certain(0.2), time, folded, DT)
     assert folded == 0.0
     for _ in range(10):
         time, folded = safe_stop.update_folding(True, True, time, folded, DT)
     assert folded == 1.0
-    assert safe_stop.update_folding(True, safe_stop.fall_is_certain(1.0, 0.1, 0.3), time, folded, DT) == (0.0, 1.0)
+    assert safe_stop.update_folding(True, safe_stop.fall_is_certain(1.0), time, folded, DT) == (0.0, 1.0)
 
 
 def test_rough_ground_lifts_feet_and_level_ground_does_not():

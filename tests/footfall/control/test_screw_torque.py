@@ -75,7 +75,7 @@ def test_robots_trot_for_ten_seconds_on_screw_dynamics(name):
     assert run.simulation.controller.rate == 1000.0
     assert not rec.meta["fell"]
     speed = (rec.q[-1, 0] - rec.q[2000, 0]) / 8.0
-    assert abs(speed / run.commanded_speed - 1.0) < 0.15
+    assert abs(speed / run.speed - 1.0) < 0.15
     assert np.abs(rec.q[:, 1]).max() < 0.5
 
 

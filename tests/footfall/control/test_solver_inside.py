@@ -9,7 +9,7 @@ import pytest
 
 import footfall as ff
 from footfall.compiling import Bound
-from footfall.control.locomotion import horizon, whole_body
+from footfall.control.locomotion import convex_mpc, whole_body
 from footfall.control.locomotion.locomotion_tick import QP_FAILURES
 from footfall.control.locomotion.planner import plan_tick
 from footfall.sim.rollouts import ground_inputs
@@ -61,7 +61,7 @@ def test_gait_changes_while_compiled_code_runs(cheetah):
     assert simulation.stopped is None
 
 
-@pytest.mark.parametrize("part", [whole_body, horizon])
+@pytest.mark.parametrize("part", [whole_body, convex_mpc])
 def test_program_that_is_not_solved_falls_back_to_a_safe_torque(cheetah, part, monkeypatch):
     """One step is not enough where bounds act: the memory says so, and torques stay within their limits."""
     monkeypatch.setattr(part, "_ITERATIONS", 1)
@@ -71,7 +71,7 @@ def test_program_that_is_not_solved_falls_back_to_a_safe_torque(cheetah, part, m
     v[3:5] = [1.5, -1.5]
     sensed = ff.Sensed(q=q, v=v, forces=np.tile([0.0, 0.0, 20.0], (4, 1)))
     asked, after = controller(0.0, cheetah, sensed, ff.Command(), memory)
-    assert QP_FAILURES[round(float(after.trouble[0 if part is horizon else 1]))] == "iteration limit"
+    assert QP_FAILURES[round(float(after.trouble[0 if part is convex_mpc else 1]))] == "iteration limit"
     assert (np.abs(asked.torque) <= controller.model.torque_limits).all()
     assert any("iteration limit" in words for _, words in controller.log)
 

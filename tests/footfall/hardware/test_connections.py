@@ -18,6 +18,7 @@ from footfall.control.interface import Command, Inertial, JointCommand
 from footfall.errors import FootfallError, InputError
 from footfall.hardware.connection import Connection, RobotState
 from footfall.hardware.drive import Driver
+from footfall.hardware.glide import lying_state
 from footfall.hardware.logbook import Logbook, columns
 from footfall.hardware.pipe import PipeBroken, PipeConnection, ProcessController, send
 from footfall.hardware.replay import Replay
@@ -70,6 +71,63 @@ def test_command_that_no_robot_survives_leaves_it_where_it_was():
     robot.advance()
     assert np.isfinite(robot.body.q).all()
     assert np.all(robot.command.kp == 0.0)
+
+
+class _Frozen:
+    """A robot behind a pipe or in shared memory that says the same state at every tick."""
+
+    def __init__(self, kind, folder):
+        lying = simulated()
+        lying.reset(lying_state(go2()))
+        self.state, self.period, self.ticks = lying.state, 0.002, 0
+        if kind == "pipe":
+            ends = os.pipe()
+            self.connection = PipeConnection(go2(), ends[0], os.open(os.devnull, os.O_WRONLY), clock=self)
+            structs = Structs(go2())
+            self.say = lambda state: send(ends[1], structs.pack_state(state, 1))
+        else:
+            robot = SharedRobot(folder / "memory", go2())
+            self.connection = SharedConnection(folder / "memory", go2(), clock=self)
+            self.say = robot.say
+
+    def now(self):
+        return self.ticks * self.period
+
+    def wait(self):
+        self.ticks += 1
+        self.say(self.state)
+        return 1
+
+    def report(self):
+        return {}
+
+
+@pytest.mark.parametrize("kind", ["pipe", "shared memory"])
+def test_frozen_robot_is_noticed_behind_a_pipe_and_in_shared_memory(kind, tmp_path):
+    frozen = _Frozen(kind, tmp_path)
+    driver = Driver(connection=frozen.connection, controller=pilot())
+    assert "no new state" in driver.run()
+    assert driver.phases[-1] == (pytest.approx(driver.patience, abs=4 * frozen.period), "damp")
+
+
+def test_frozen_robot_is_noticed_in_a_recording_and_in_a_simulation():
+    frozen = simulated()
+    frozen.reset(lying_state(go2()))
+    advance, state = frozen.advance, frozen.state
+
+    def stuck(push=None):
+        advance(push)
+        frozen._fresh = state
+
+    rows = []
+    frozen.advance = stuck
+    try:
+        driver = Driver(connection=frozen, controller=pilot(), on_row=rows.append)
+        assert "no new state" in driver.run()
+    finally:
+        del frozen.advance
+    again = Driver(connection=Replay(Recording(go2(), columns(rows))), controller=pilot())
+    assert "no new state" in again.run()
 
 
 def test_structures_bring_back_what_was_packed():
@@ -165,7 +223,7 @@ def test_replay_of_a_drive_makes_the_controller_ask_for_the_same_again(tmp_path)
     logbook.close()
     assert logbook.failed == ""
     recording = Recording.load(tmp_path / "run.mcap")
-    assert len(recording) == len(bench.sent)
+    assert len(recording) == len(bench.sent) - 1  # after the last row it is damped once more, however the drive ended
     replay = Replay(recording)
     assert isinstance(replay, Connection)
     again = Driver(connection=replay, controller=pilot(), wanted=lambda t: Command(forward=0.3), duration=0.4)

@@ -10,6 +10,7 @@ from rigs import Bench, delaying, dropping, go2, pilot, reordering
 
 from footfall.control.interface import Command, FunctionController, JointCommand
 from footfall.errors import FootfallError, InputError
+from footfall.hardware.connection import is_newer
 from footfall.hardware.drive import Driver
 from footfall.hardware.limits import SafetyLimits
 from footfall.hardware.preflight import preflight
@@ -111,6 +112,78 @@ def test_driver_damps_within_its_patience_when_states_stop():
     assert np.all(bench.sent[-1].kd > 0.0)
 
 
+def frozen(state, count):
+    """The same message, sent again and again."""
+    return state
+
+
+def repeating(state, count):
+    """The clock goes on, the sensors do not."""
+    return dataclasses.replace(state, time=state.time + 0.002 * count)
+
+
+def going_back(state, count):
+    return dataclasses.replace(state, time=state.time - 0.002 * count)
+
+
+@pytest.mark.parametrize("repeat", [frozen, repeating, going_back])
+@pytest.mark.parametrize("begin", [1.5, 3.0], ids=["standing up", "walking"])
+def test_robot_that_goes_on_sending_and_measures_nothing_new_is_damped_within_50_ms(repeat, begin):
+    kept = []
+
+    def spoil(items, kind, tick):
+        if kind == "state" and tick * 0.002 >= begin:
+            kept.append(items[0])
+            return [repeat(kept[0], len(kept) - 1)]
+        return items
+
+    bench = Bench(spoil)
+    driver = drive(bench, 3.0)
+    assert "no new state" in driver.reason
+    assert driver.phases[-1] == (pytest.approx(begin + driver.patience, abs=4 * bench.period), "damp")
+    assert driver.report()["frozen"] >= 25
+    assert np.all(bench.sent[-1].kp == 0.0)
+    assert np.all(bench.sent[-1].kd > 0.0)
+
+
+def test_robot_at_rest_whose_sensors_have_no_noise_is_not_taken_for_a_frozen_one():
+    state = dataclasses.replace(Bench().simulated.state, velocity=np.zeros(12))
+    assert is_newer(dataclasses.replace(state, time=state.time + 0.002), state)
+    assert not is_newer(state, state)
+
+
+@pytest.mark.parametrize(
+    ("attitude", "word"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], "unit quaternion"),
+        ([1e200, 0.0, 0.0, 0.0], "unit quaternion"),
+        ([0.0, 0.3, 0.0, 0.0], "unit quaternion"),
+        ([0.9, 0.0, 0.0, 0.0], "unit quaternion"),
+        ([np.nan, 0.0, 0.0, 0.0], "not finite"),
+        ([0.0, 1.0, 0.0, 0.0], "leans by 180"),
+        ([0.0, 0.0, -1.0, 0.0], "leans by 180"),
+    ],
+)
+def test_attitude_that_no_robot_should_have_damps_at_once(attitude, word):
+    def spoil(items, kind, tick):
+        return items if kind == "command" or tick < 300 else [dataclasses.replace(s, attitude=attitude) for s in items]
+
+    attitude = np.array(attitude)
+    bench = Bench(spoil)
+    driver = drive(bench)
+    assert word in driver.reason
+    assert driver.phases[-1] == (pytest.approx(301 * bench.period, abs=2 * bench.period), "damp")
+
+
+def test_preflight_of_a_robot_that_measures_nothing_new_fails():
+    bench = Bench()
+    state = bench.simulated.state
+    bench.read = lambda: state
+    found = {check.name: check for check in preflight(bench, pilot(), SafetyLimits(go2()))}
+    assert not found["states"].holds
+    assert "no newer" in found["states"].words
+
+
 def test_stop_key_damps_at_once_in_any_phase():
     for when in (0.3, 2.6):
         bench = Bench()
@@ -155,7 +228,14 @@ def test_controller_that_raises_anything_damps_at_once_with_a_sentence():
     def shapeless(t, robot, sensed, command, memory):
         return JointCommand(position=np.zeros(7)), memory
 
-    for function, word in ((late, "ValueError: index out of range"), (shapeless, "failed")):
+    def of_objects(t, robot, sensed, command, memory):
+        return JointCommand(torque=np.array(["?"] * 12, dtype=object)), memory
+
+    for function, word in (
+        (late, "ValueError: index out of range"),
+        (shapeless, "failed"),
+        (of_objects, "the controller failed: ValueError"),
+    ):
         bench = Bench().stand()
         driver = drive(bench, controller=FunctionController(function, 500.0))
         assert word in driver.reason

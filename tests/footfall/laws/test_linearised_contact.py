@@ -28,8 +28,9 @@ LAWS = {
     "compliant": (ff.contact.Compliant(), {}),
     "static_ratio": (ff.contact.Compliant(static_ratio=1.3), {}),
     "per_axis": (ff.contact.Compliant(friction="per_axis"), {}),
+    "planning": (ff.contact.Planning(), {}),
 }
-SOFT = ("compliant", "static_ratio", "per_axis")
+SOFT = ("compliant", "static_ratio", "per_axis", "planning")
 STATES = ("rest", "slide", "land")
 
 
@@ -142,7 +143,7 @@ def test_linearised_stand_of_a_robot_over_a_tick_is_that_of_its_solution(method)
     assert np.abs(exact - wanted).max() < 1e-6 * np.abs(exact).max()
 
 
-@pytest.mark.parametrize("law", ["auto", "cone", "stance", "compliant"])
+@pytest.mark.parametrize("law", ["auto", "cone", "stance", "compliant", "planning"])
 def test_gradient_by_reverse_mode_is_that_of_the_linearised_step(law):
     robot, q = tripod()
     step = linear_steps(law, robot, 4)[0]

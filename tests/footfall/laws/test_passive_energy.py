@@ -19,7 +19,8 @@ from footfall.sim.world import World
 
 DTS = (1e-3, 2e-3, 4e-3)
 FRICTIONS = (0.05, 0.4, 1.2)
-DAMPINGS = (1e4, 300.0, 0.0)  # [N s/m]
+CONTACTS = {f"compliant_{c:g}": ff.contact.Compliant(damping=c) for c in (1e4, 300.0, 0.0)}
+CONTACTS |= {f"planning_{c:g}": ff.contact.Planning(damping=c) for c in (40.0, 0.0)}
 BODIES = {"ball": ball(1.3, 0.07), "block": block(4, 2.1), "sledge": block(1, 2.1)}
 
 
@@ -45,11 +46,11 @@ def check_separations(robot: Robot, runs: list[tuple[State, Steps]]) -> int:
     return left
 
 
-@pytest.mark.parametrize("damping", DAMPINGS)
+@pytest.mark.parametrize("contact", CONTACTS)
 @pytest.mark.parametrize("name", BODIES)
-def test_thrown_body_leaves_the_ground_with_no_more_energy_than_it_had(name, damping):
+def test_thrown_body_leaves_the_ground_with_no_more_energy_than_it_had(name, contact):
     robot, random = BODIES[name], np.random.default_rng(11)
-    run = recorded_steps(World(robot=robot, contact=ff.contact.Compliant(damping=damping), joints=IDEAL))
+    run = recorded_steps(World(robot=robot, contact=CONTACTS[contact], joints=IDEAL))
     runs = []
     for dt in DTS:
         for mu in FRICTIONS:
@@ -84,10 +85,11 @@ def test_body_that_slides_or_rolls_never_gains_energy(name, dt):
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("spined", "xiling", "a1")]
 
 
+@pytest.mark.parametrize("contact", ["compliant", "planning"])
 @pytest.mark.parametrize("name", ["mini_cheetah", "dynakat", "go2", *SLOW])
-def test_dropped_robot_with_passive_joints_leaves_the_ground_with_no_more_energy_than_it_had(name):
+def test_dropped_robot_with_passive_joints_leaves_the_ground_with_no_more_energy_than_it_had(name, contact):
     robot, random = with_stand(walker(name)), np.random.default_rng(13)
-    run = recorded_steps(World(robot=robot, joints=JointModel()))
+    run = recorded_steps(World(robot=robot, contact=ff.contact.named(contact), joints=JointModel()))
     q_0, v_0 = robot.state("stand")
     runs = []
     for dt in DTS:

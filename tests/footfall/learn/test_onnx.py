@@ -146,7 +146,7 @@ def elsewhere(policy, robot, order, signs, unit, history, stacking):
     graph = Graph(
         reads="obs", writes="actions", inputs=47 * history, outputs=n, nodes=tuple(nodes), constants=constants
     )
-    words = {**it.words(), "joint_names": [robot.joint_names[k] for k in order]}
+    words = {**it.to_dict(), "joint_names": [robot.joint_names[k] for k in order]}
     words |= {
         "joint_signs": signs.tolist(),
         "joint_unit": unit,

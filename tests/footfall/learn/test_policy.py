@@ -134,7 +134,7 @@ def test_judging_compiled_is_judging_in_numpy():
         env.step(rng.uniform(-1, 1, 12))
         batch = env.lanes.batch
         state = type(batch.state)(
-            **{key: getattr(batch.state, key)[0] for key in ("tick", "q", "v", "motor", "forces", "work")},
+            **{key: getattr(batch.state, key)[0] for key in ("tick", "q", "v", "motor", "forces", "work", "impulse")},
             contact={},
             memory={key: value[0] for key, value in batch.state.memory.items()},
         )

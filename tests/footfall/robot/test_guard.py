@@ -1,6 +1,6 @@
 """Model files that nobody vouches for: refused with one sentence, quickly, whatever they hold."""
 
-import os
+import sys
 import warnings
 
 import pytest
@@ -10,6 +10,7 @@ from model_samples import mutated, small_mjcf, small_urdf
 from waiting import within
 
 from footfall.errors import FootfallError, ModelError
+from footfall.robot.files.guard import Package
 from footfall.robot.files.urdf_mjcf import ModelWarning, load_model
 
 ENTITIES = '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaa">]><robot name="&a;"><link name="l"/></robot>'
@@ -125,40 +126,95 @@ def test_a_thousand_moving_links_load_in_two_seconds(model_file):
     assert robot.nj == 999
 
 
+OPENED: list[str] | None = None  # files, while somebody wants to know
+
+
+def _note(event: str, given: tuple) -> None:
+    if OPENED is not None and event == "open":
+        OPENED.append(str(given[0]))
+
+
+sys.addaudithook(_note)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Every file that this process opens."""
+    monkeypatch.setattr(sys.modules[__name__], "OPENED", [])
+    return OPENED
+
+
+def with_foot_mesh(reference):
+    """A robot whose foot's shape is a mesh, which is read where it may be."""
+    text = small_urdf()
+    assert '<sphere radius="0.02"/>' in text
+    return text.replace('<sphere radius="0.02"/>', f'<mesh filename="{reference}"/>')
+
+
 @pytest.mark.parametrize(
     "reference",
     [
-        "/etc/passwd",
-        "file:///etc/passwd",
+        "{}/secret.stl",
+        "file://{}/secret.stl",
+        "file:{}/secret.stl",
+        "FILE://{}/secret.stl",
         "~/x.stl",
         "C:\\x.stl",
         "\\\\host\\x.stl",
-        "../../x.stl",
-        "..\\..\\x.stl",
-        "meshes/../../../x.stl",
-        "package://robot_description/../x.stl",
-        "package://elsewhere/a/../../x.stl",
+        "../../secret.stl",
+        "..\\..\\secret.stl",
+        "meshes/../../../secret.stl",
+        "package://robot_description/../secret.stl",
+        "package://elsewhere/a/../../secret.stl",
         "package:///etc/passwd",
+        "package://{}/secret.stl",
+        "package://secrets/secret.stl",
+        "package:/secrets/secret.stl",
+        "package://linked/secret.stl",
+        "linked/secret.stl",
+        "linked.stl",
     ],
 )
-def test_absolute_and_climbing_mesh_paths_are_refused(model_file, reference):
-    solid = f'<mesh filename="{reference}"/>'
-    refused(model_file, urdf_with('<box size="0.4 0.2 0.1"/>', solid), "mesh")
+def test_mesh_outside_the_package_is_left_out_with_a_warning_and_never_opened(tmp_path, reference, opened):
+    """The model lies in a folder below one that holds a secret, whatever that folder is called."""
+    home = tmp_path / "secrets"
+    folder = home / "robot_description" / "urdf"
+    folder.mkdir(parents=True)
+    secret = home / "secret.stl"
+    secret.write_bytes(b"\0" * 84)
+    (folder / "linked").symlink_to(home)
+    (folder / "linked.stl").symlink_to(secret)
+    path = folder / "model.urdf"
+    path.write_text(with_foot_mesh(reference.replace("{}", str(home))))
+    opened.clear()  # of what was written here
+    named = "package://secrets" in reference or "package:/secrets" in reference or "package:///" in reference
+    with pytest.warns(ModelWarning) as caught:
+        robot = load_model(path)
+    assert len(caught) == 1
+    assert "left out" in str(caught[0].message)
+    assert ("was not found" in str(caught[0].message)) <= named
+    assert robot.mass == pytest.approx(12.0)
+    assert str(path) in opened
+    assert str(secret) not in opened
 
 
-def test_symbolic_links_out_of_the_package_are_refused(model_file, tmp_path):
-    (tmp_path / "secret.stl").write_text("solid x")
-    path = model_file(urdf_with('<box size="0.4 0.2 0.1"/>', '<mesh filename="x.stl"/>'))
-    os.symlink(tmp_path / "secret.stl", path.parent / "x.stl")
-    with pytest.raises(ModelError, match="leads out of the package folder"):
-        load_model(path)
+def test_package_of_another_name_far_above_is_one_only_with_its_description(tmp_path):
+    folder = tmp_path / "data" / "robots" / "go" / "urdf"
+    folder.mkdir(parents=True)
+    (tmp_path / "data" / "x.stl").write_bytes(b"")
+    path = folder / "m.urdf"
+    path.write_text(small_urdf())
+    assert Package(path).find("package://data/x.stl") is None
+    (tmp_path / "data" / "package.xml").write_text("<package><name>data</name></package>")
+    assert Package(path).find("package://data/x.stl") == tmp_path / "data" / "x.stl"
 
 
-def test_climbing_texture_paths_are_refused(model_file):
+def test_climbing_texture_paths_are_left_out(model_file):
     text = urdf_with(
         '<robot name="small">', '<robot name="small"><material><texture filename="../../../t.png"/></material>'
     )
-    refused(model_file, text, "texture", "leads out of the package")
+    with pytest.warns(ModelWarning, match="leads out of the package"):
+        load_model(model_file(text))
 
 
 def test_a_mesh_beside_the_model_folder_is_inside_the_package(model_file):
@@ -262,10 +318,6 @@ BAD_MJCF = {
         "",
         ["body 'FL_thigh'", "from a mesh"],
     ),
-    "absolute mesh": ('file="thigh.stl"', 'file="/thigh.stl"', ["mesh '/thigh.stl'", "absolute"]),
-    "climbing folder": ('meshdir="meshes"', 'meshdir="../../.."', ["leads out of the package folder"]),
-    "absolute folder": ('meshdir="meshes"', 'meshdir="/tmp"', ["absolute"]),
-    "climbing texture": ('builtin="flat"', 'file="../../../t.png"', ["texture", "leads out"]),
     "climbing include": ("<sensor>", '<include file="../../../x.xml"/><sensor>', ["include", "leads out"]),
     "absolute include": ("<sensor>", '<include file="/etc/passwd"/><sensor>', ["include", "absolute"]),
     "include gone": ("<sensor>", '<include file="x.xml"/><sensor>', ["included file 'x.xml' was not found"]),
@@ -281,6 +333,26 @@ def test_a_bad_mjcf_is_refused_by_one_sentence_that_names_the_element(model_file
     text = small_mjcf()
     assert old in text
     refused(model_file, text.replace(old, new, 1), *words, name="m.xml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('file="thigh.stl"', 'file="/thigh.stl"'),
+        ('meshdir="meshes"', 'meshdir="../../.."'),
+        ('meshdir="meshes"', 'meshdir="/tmp"'),
+        ('builtin="flat"', 'file="../../../t.png"'),
+    ],
+)
+def test_files_outside_the_package_are_left_out_of_an_mjcf(model_file, old, new):
+    pytest.importorskip("mujoco")
+    text = small_mjcf()
+    assert old in text
+    with pytest.warns(
+        ModelWarning, match=r"is left out.*: it (is an absolute path|leads out of the package)"
+    ) as caught:
+        load_model(model_file(text.replace(old, new, 1), "m.xml"))
+    assert len(caught) == 1
 
 
 # -- files spoiled at random ------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_frames_that_a_trace_asks_for_first_outlive_it_as_plain_numbers() -> Non
     robot = with_turned_links(subject.robot(), 8)
     subject.program(implicit=True, model=robot)
     frames = vars(robot)["limb_frames"]
-    assert all(type(turn) is np.ndarray for turn in frames.turns.values())
+    assert all(type(turn) is np.ndarray for turn in frames.new_axes.values())
 
 
 # -- legs side by side -------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def test_two_arms_have_frames_of_their_own_and_leave_alike_legs_as_they_are() ->
     legs, arms = sorted(like_limbs(armed.tree), key=len, reverse=True)
     assert (len(legs), len(arms)) == (4, 2)
     turned = {i for limb in arms for i in limb}
-    assert set(armed.limb_frames.turns) == turned
+    assert set(armed.limb_frames.new_axes) == turned
 
 
 def test_exact_rotors_spin_the_same_in_both_frames() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
+from cuda_on_processor import COMPILER, emulate, pointer
 from simulated_bodies import ball, hung
 
 import footfall as ff
@@ -14,7 +16,13 @@ from footfall.contact.ground import Plane
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
 from footfall.errors import InputError
 from footfall.sensing.sensors import Reading, Sensors, SensorWrapper
+from footfall.sim.gpu import TickSource
+from footfall.sim.rollouts import stack_trees
 from footfall.spatial.quaternion import rotated, to_rotation
+from nptrace import random
+from nptrace.codegen.emit import first_is_state
+from nptrace.frontend import tree
+from nptrace.runtime.compiled import program
 
 CHEETAH = ff.load("mini_cheetah")
 FAR = Plane(point=np.array([0.0, 0.0, -1e4]))
@@ -188,7 +196,7 @@ def test_sensors_trace_to_the_same_numbers(target):
     compiled = compiling.compile(read, None, truth, memory, target=target, verify=False)
     if target == "batch":
         twice = Sensed(**{key: np.stack([getattr(truth, key)] * 2) for key in ("q", "v", "forces")})
-        found = [x[1] for x in compiled(twice, {k: np.stack([np.asarray(x)] * 2) for k, x in memory.items()})]
+        found = [x[1] for x in compiled(twice, stack_trees([memory] * 2))]
     else:
         found = compiled(truth, memory)
     for mine, expected in zip(found, read(truth, memory)):
@@ -204,6 +212,182 @@ def test_attitude_is_off_by_its_noise():
         assert np.linalg.norm(seen.q[3:7]) == pytest.approx(1.0, abs=1e-12)
         angles.append(2 * seen.q[4:7])
     np.testing.assert_allclose(np.std(angles, axis=0), 0.01, rtol=0.15)
+
+
+# -- noise: a function of seed, robot, sensor and tick ---------------------------------------------------------------
+DTYPES = [np.float64, np.float32]
+
+
+@ff.controller(rate=1000, memory=lambda robot: {"q": np.zeros(19), "v": np.zeros(18), "a": np.zeros(3)})
+def watching(t, robot, sensed, command, memory):
+    stand = robot.state("stand")[0][7:]
+    told = {"q": 1.0 * sensed.q, "v": 1.0 * sensed.v, "a": 1.0 * sensed.acceleration}
+    return JointCommand(position=stand, kp=60.0, kd=1.5), told
+
+
+def noise_of_rates(ticks: np.ndarray, dtype=np.float64, sensors: Sensors | None = None) -> np.ndarray:
+    """The noise of the joints' rates at these ticks of a run, on lanes: (ticks, 12)."""
+    sensors = sensors or Sensors(velocity=Reading(noise=1.0), seed=6)
+    measured = SensorWrapper(Watching(), sensors, G)
+    start = {key: x for key, x in measured.start(CHEETAH).items() if key != "inner"}
+
+    def read(memory: dict) -> np.ndarray:
+        return measured.read(
+            CHEETAH, Sensed(q=CHEETAH.state("stand")[0], v=np.zeros(18), forces=np.zeros((4, 3))), memory
+        )[0].v[6:]
+
+    compiled = compiling.compile(read, None, start, target="batch", dtype=dtype, verify=False)
+    leaves, rebuild = tree.flatten(start)
+    memory = rebuild([np.broadcast_to(x, (len(ticks), *np.shape(x))) for x in leaves])
+    return compiled({**memory, "tick": random.words(ticks, 3)})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_robots_of_a_batch_have_noise_of_their_own(dtype):
+    batch = ff.Batch(CHEETAH, 8, watching, sensors=Sensors.realistic(seed=1), dtype=dtype)
+    found = []
+    for _ in range(250):
+        batch.run(1)
+        found.append(batch.state.memory["inner"]["v"][:, 6:] - batch.v[:, 6:])
+    found = np.array(found)  # tick, robot, joint; what moves between ticks is alike, and far less than noise
+    assert (np.array(found)[:, :, None] != np.array(found)[:, None]).any(axis=-1)[:, ~np.eye(8, dtype=bool)].all()
+    columns = (found - found.mean(axis=0)).reshape(250, -1)
+    off = np.abs(np.corrcoef(columns.T) - np.eye(96))
+    assert off.max() < 5.0 / np.sqrt(250)
+    for key in ("gyro", "attitude", "acceleration", "force"):  # each robot's offsets too
+        biases = batch.state.memory[key]["bias"]
+        assert len(np.unique(biases)) == biases.size
+
+
+def test_a_robot_of_a_batch_has_the_noise_of_the_simulation_of_its_number():
+    sensors = Sensors.realistic(seed=1)
+    batch = ff.Batch(CHEETAH, 8, watching, sensors=sensors)
+    batch.run(40)
+    once = batch.q.copy()
+    for k in (0, 5):
+        simulation = ff.Simulation(CHEETAH, watching, sensors=dataclasses.replace(sensors, robot=k))
+        simulation.run(0.04)
+        assert (simulation.q == once[k]).all()
+        assert (simulation.state.memory["inner"]["a"] == batch.state.memory["inner"]["a"][k]).all()
+    batch.reset([1, 5])
+    batch.run(40)
+    assert (batch.q[[1, 5]] == once[[1, 5]]).all()
+
+
+def test_simulations_that_differ_in_their_seed_share_a_program_and_keep_their_noise():
+    made = lambda seed: ff.Simulation(CHEETAH, sensors=Sensors.realistic(seed))  # noqa: E731
+    together = [made(seed) for seed in range(4)]
+    ff.sim.run_batched(together, 0.05)
+    assert len({simulation.model.digest for simulation in together}) == 1
+    seen = []
+    for seed, simulation in enumerate(together):
+        alone = made(seed)
+        alone.run(0.05)
+        for mine, theirs in zip(tree.flatten(simulation.state)[0], tree.flatten(alone.state)[0]):
+            assert np.array_equal(mine, theirs)
+        seen.append(float(simulation.state.memory["gyro"]["samples"][0, 0]))
+    assert len(set(seen)) == 4
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_noise_does_not_repeat_itself_and_its_tails_are_right(dtype):
+    count = 400_000
+    x = noise_of_rates(np.arange(count), dtype)
+    assert abs(x.std() - 1.0) < 4.0 / np.sqrt(2 * x.size)
+    for lag in (1, 256, 4096, 16384, 65536):
+        follow = np.mean(x[lag:] * x[:-lag], axis=0)
+        assert np.abs(follow).max() < 5.0 / np.sqrt(count - lag), lag
+    distinct = [len(np.unique(column)) for column in x.T.astype(np.float64)]
+    assert min(distinct) > (0.999 if dtype == np.float64 else 0.9) * count  # float32 has few numbers near 1
+    for sigmas in (3.0, 4.0, 4.5):
+        expected = x.size * math.erfc(sigmas / math.sqrt(2.0))
+        assert abs(np.sum(np.abs(x) > sigmas) - expected) < 5.0 * math.sqrt(expected), sigmas
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_noise_reaches_six_sigma_where_its_generator_does(dtype):
+    """A table of 16 384 numbers ends at four; the largest of 10^9 numbers of seed 6 lie at these ticks."""
+    for tick, largest in ((23_423_649, 6.04), (63_165_805, 6.19)):
+        assert np.abs(noise_of_rates(np.array([tick]), dtype)).max() == pytest.approx(largest, abs=0.01)
+
+
+@pytest.mark.parametrize("start", [0, 65_535, 2**24 - 2, 2**32 - 2, 2**40])
+def test_ticks_of_noise_are_counted_in_float32_as_in_float64(start):
+    """One number of float32 would stand still at 2^24: after 4.7 hours at 1 kHz."""
+    sensors = Sensors(position=Reading(noise=1.0, rate=250.0), velocity=Reading(noise=1.0), seed=2)
+    found = {}
+    for dtype in DTYPES:
+        batch = ff.Batch(CHEETAH, 2, watching, sensors=sensors, dtype=dtype)
+        batch.state.memory["tick"][:] = random.words(start, 3)
+        rows = []
+        for _ in range(8):
+            batch.run(1)
+            rows.append(batch.state.memory["inner"]["v"][:, 6:] - batch.v[:, 6:])
+        assert (random.number(batch.state.memory["tick"].astype(float)) == start + 8).all()
+        found[dtype] = np.array(rows)
+    assert (np.abs(np.diff(found[np.float32], axis=0)).max(axis=-1) > 0.1).all()
+    np.testing.assert_allclose(found[np.float32], found[np.float64], atol=2e-2)  # rates within a tick
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_noise_on_a_gpu_is_that_of_the_processor(dtype, tmp_path):
+    """The CUDA source of sensors, built for the processor, from the states that robots on a GPU begin with."""
+    sensors, n = dataclasses.replace(Sensors.realistic(seed=3), gyro=Reading(0.1, 0.1, 0.0, 0.002, 500.0)), 5
+    measured = SensorWrapper(watching, sensors, G)
+    source = TickSource(CHEETAH, watching, dtype=dtype, sensors=sensors)
+    batch = ff.Batch(CHEETAH, n, watching, sensors=sensors, dtype=dtype)
+    columns = [np.broadcast_to(rows, (len(rows), n)) for rows in source.first_columns(n)]
+    for mine, theirs in zip(columns, tree.flatten(batch.state)[0]):
+        assert np.array_equal(mine.T, theirs.reshape(n, -1))
+
+    q, v = CHEETAH.state("stand")
+    forces, first = np.zeros((4, 3)), {key: x for key, x in batch.first.memory.items() if key != "inner"}
+
+    def read(memory: dict) -> tuple:
+        seen, after = measured.read(CHEETAH, Sensed(q=q, v=v, forces=forces), memory)
+        return after, seen.q[3:], seen.v, seen.forces, seen.gyro
+
+    code = program(read, first)
+    library = emulate(code, first_is_state([code.input_size]), dtype, tmp_path)
+    lanes = compiling.compile(read, None, first, target="batch", dtype=dtype, verify=False)
+    memory = {key: batch.state.memory[key] for key in first}
+    for _ in range(6):
+        state = np.concatenate([x.reshape(n, -1) for x in tree.flatten(memory)[0]], axis=1).T
+        out = np.zeros((len(code.outputs), n), dtype)
+        library.run_evaluate(pointer(np.ascontiguousarray(state, dtype)), None, None, pointer(out), n)
+        found = lanes(memory)
+        expected = np.concatenate([x.reshape(n, -1) for x in tree.flatten(found)[0]], axis=1).T
+        np.testing.assert_allclose(out, expected, rtol=0.0, atol=1e-12 if dtype == np.float64 else 1e-5)
+        memory = found[0]
+
+
+def test_a_users_controller_may_have_noise_of_its_own_for_every_robot():
+    class Shaking:
+        rate = 1000.0
+
+        def start(self, robot):
+            return {"key": random.key(4), "tick": np.zeros(3)}
+
+        def memory_of_robots(self, memory, numbers):
+            return {**memory, "key": random.fold_in(memory["key"], random.words(numbers, 2))}
+
+        def __call__(self, t, robot, sensed, command, memory):
+            shaken = random.normal(memory["key"], memory["tick"], 12)
+            after = {"key": memory["key"], "tick": random.advance(memory["tick"])}
+            return JointCommand(position=robot.state("stand")[0][7:], kp=60.0, kd=1.5, torque=shaken), after
+
+    for sensors in (None, Sensors.typical(seed=1)):
+        batch = ff.Batch(CHEETAH, 4, Shaking(), sensors=sensors)
+        batch.run(5)
+        assert len(np.unique(batch.v[:, 6])) == 4
+
+    class Wrong(Shaking):
+        def memory_of_robots(self, memory, numbers):
+            return {**memory, "tick": np.zeros((2, 3))}
+
+    with pytest.raises(InputError, match=r"Wrong: memory_of_robots gave an array of shape \(2, 3\)"):
+        ff.Batch(CHEETAH, 4, Wrong())
 
 
 # -- bad input -------------------------------------------------------------------------------------------------------

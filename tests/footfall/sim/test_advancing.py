@@ -1,10 +1,13 @@
 """A run in pieces, tick by tick."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.errors import InputError
+from footfall.control.interface import FunctionController, JointCommand
+from footfall.errors import FootfallError, InputError
 
 ROBOT = ff.load("mini_cheetah")
 
@@ -64,3 +67,26 @@ def test_rows_are_handed_on_as_they_come():
     sim.advance(30, recorder)
     assert (len(heights), recorder.rows) == (30, 30)
     assert heights[-1] == sim.q[2]
+
+
+def test_simulation_that_another_thread_is_running_is_refused():
+    robot, inside, go_on = ff.load("mini_cheetah"), threading.Event(), threading.Event()
+
+    def waits(t, robot, sensed, command, memory):
+        inside.set()
+        assert go_on.wait(300.0)
+        return JointCommand(position=robot.poses["stand"].joints, kp=60.0, kd=2.0), memory
+
+    sim = ff.Simulation(robot, FunctionController(waits, 100.0), compile_controller=False)
+    thread = threading.Thread(target=sim.run, args=(0.05,))
+    thread.start()
+    assert inside.wait(300.0)
+    with pytest.raises(FootfallError, match="another thread is running this simulation"):
+        sim.run(0.05)
+    with pytest.raises(FootfallError, match="another thread"):
+        sim.advance(1)
+    go_on.set()
+    thread.join()
+    assert sim.time == pytest.approx(0.05)
+    sim.run(0.05)
+    assert sim.time == pytest.approx(0.1)

@@ -267,3 +267,39 @@ def test_free_parameters_lie_where_the_source_says():
     assert "stride" in source.text
     with pytest.raises(FootfallError, match=r"trunk\.mass"):
         source.input_rows("trunk.mas")
+
+
+# -- what it costs ---------------------------------------------------------------------------------------------------
+def test_a_report_counts_solutions_and_leaves_the_batch_as_it_is():
+    robot, n = ff.load("mini_cheetah"), 40
+    controller = ff.control.JointPD.tuned(robot, "trot", rate=500)
+    seen = {}
+    for name, contact in (("compliant", None), ("planning", ff.contact.Planning())):
+        batch = ff.Batch(robot, n, controller, contact=contact, dt=1e-3, free=["controller.gait.period"])
+        batch.set({"controller.gait.period": np.linspace(0.42, 0.58, n)})
+        batch.run(200)
+        q, before = batch.q.copy(), batch.time.copy()
+        seen[name] = batch.report(20)
+        np.testing.assert_array_equal(batch.q, q)
+        np.testing.assert_array_equal(batch.time, before)
+    found = seen["compliant"]
+    assert 1.0 < found["solutions"] < found["slowest"] <= 20.0
+    assert found["solutions_p99"] >= 2.0
+    assert 1.0 / found["lanes"] < found["occupancy"] < 1.0
+    assert seen["planning"] == {**found, "solutions": 1.0, "solutions_p99": 1.0, "slowest": 1.0, "occupancy": 1.0}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_ticks_are_counted_beyond_the_whole_numbers_of_float32(dtype):
+    """float32 holds whole numbers up to 2^24, which a robot at 1 kHz reaches after 4.7 hours."""
+    batch = Batch(CHEETAH, 2, TROT, dtype=dtype)
+    batch.run(3)
+    assert (batch.state.tick_rest == 0.0).all()
+    batch.state.tick[:] = 2.0**24 - 3.0
+    for k in range(1, 12):
+        batch.run(1)
+        assert (batch.state.count == 2.0**24 - 3.0 + k).all()
+    (recording,) = batch.run(20, record=[1])
+    np.testing.assert_allclose(recording.time / batch.period, 2.0**24 + 9.0 + np.arange(20.0), rtol=0, atol=1e-3)
+    batch.run(5000)
+    assert (batch.time == (2.0**24 + 5028.0) * batch.period).all()

@@ -15,7 +15,7 @@ from footfall.sim.linearization import LinearStep
 ROBOT = ff.load("mini_cheetah")
 STAND = ROBOT.poses["stand"].joints
 HOLD = JointCommand(STAND, 0.0, 60.0, 2.0, 0.0)
-CONTACTS = ("compliant", "complementarity", "stance")
+CONTACTS = ("compliant", "complementarity", "stance", "planning")
 FALLING, LANDING, ONE_MORE, SETTLING, STANDING = 1, 13, 40, 100, 900  # ticks
 
 

@@ -1,4 +1,4 @@
-"""A robot walks on the estimate of its own state within the bounds of docs/explanation/state-estimation.md."""
+"""A robot walks on the estimate of its own state within the bounds of docs/research/state-estimation.md."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 from footfall import sweep
 from footfall.cli.main import run as command
 from footfall.errors import InputError
-from footfall.sweep.journal import Journal, code_allowed
+from footfall.sweep.journal import Journal
+from footfall.sweep.permission import allow, default_folder, is_allowed
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "studies"
 
@@ -59,7 +61,7 @@ def test_a_function_of_the_system_is_refused_too(tmp_path, capsys):
 def test_leave_is_remembered_for_resume_of_the_same_function_alone(study, capsys):
     assert command(options(study, "--allow-code")) == 0
     assert (study.parent / "ran").exists()
-    assert code_allowed(study.parent / "out") == {"evil:double"}
+    assert is_allowed("evil:double", study.parent)
     study.write_text('function = "evil:double"\n[grid]\nk = [1, 2, 3]')
     assert command(options(study, "--resume", "--json")) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["done"] == 3
@@ -70,25 +72,66 @@ def test_leave_is_remembered_for_resume_of_the_same_function_alone(study, capsys
     assert "os:getcwd" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["", "{", '{"allow_code": 1}', '["allow_code"]', '{"item": "x", "allow_code": "a:b"}'])
-def test_only_a_whole_line_gives_leave(tmp_path, line):
-    journal = Journal(tmp_path, "s", False, {})
-    journal.close()
-    with journal.path.open("a") as file:
-        file.write(line + "\n" + '{"allow_code": "c:d"')  # cut short
-    assert code_allowed(tmp_path) == set()
+def _edit(folder):
+    (folder / "evil.py").write_text((folder / "evil.py").read_text() + "# more\n")
 
 
-def test_the_journal_keeps_leave_once_and_its_items(tmp_path):
-    journal = Journal(tmp_path, "s", False, {})
-    for _ in range(2):
-        journal.allow("a:b")
-    journal.append("x", {}, {"status": "done", "result": {}})
-    journal.close()
-    assert journal.path.read_text().count("allow_code") == 1
-    again = Journal(tmp_path, "s", True, {})
-    assert (again.allowed, list(again.entries), again.dropped) == ({"a:b"}, ["x"], 0)
-    again.close()
+def _shadow(folder):
+    (folder / "numpy.py").write_text("")
+
+
+def _nested(folder):
+    (folder / "helpers").mkdir()
+    (folder / "helpers" / "inner.py").write_text("")
+
+
+@pytest.mark.parametrize("change", [_edit, _shadow, _nested])
+def test_leave_ends_when_code_in_the_studys_folder_changes(study, change):
+    assert command(options(study, "--allow-code")) == 0
+    assert is_allowed("evil:double", study.parent)
+    (study.parent / "notes.txt").write_text("no code")
+    assert is_allowed("evil:double", study.parent)
+    change(study.parent)
+    (study.parent / "ran").unlink()
+    assert command(options(study, "--resume", "--retry-failed")) == 2
+    assert not (study.parent / "ran").exists()
+
+
+def test_leave_does_not_go_with_a_copy_of_the_folder(study, tmp_path):
+    assert command(options(study, "--allow-code")) == 0
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(study.parent, copy, ignore=shutil.ignore_patterns("elsewhere", "state"))
+    assert not is_allowed("evil:double", copy)
+
+
+def test_a_journal_beside_a_study_gives_no_leave(study, capsys):
+    """A stranger's folder brings a journal along: finished items, and what once was a permission."""
+    assert command(options(study, "--allow-code")) == 0
+    for kept in (study.parent / "state").rglob("*"):
+        kept.unlink() if kept.is_file() else None
+    journal = study.parent / "out" / "journal.jsonl"
+    journal.write_text(journal.read_text() + '{"allow_code": "evil:double"}\n')
+    (study.parent / "ran").unlink()
+    assert command(options(study, "--resume")) == 2
+    assert "--allow-code" in capsys.readouterr().err
+    assert not (study.parent / "ran").exists()
+    assert "allow_code" not in (Journal(study.parent / "out", "study", True, {}).header or {})
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners of files here")
+def test_a_state_folder_that_others_write_gives_no_leave(study):
+    allow("evil:double", study.parent)
+    assert is_allowed("evil:double", study.parent)
+    default_folder().chmod(0o777)
+    assert not is_allowed("evil:double", study.parent)
+
+
+@pytest.mark.parametrize(
+    ("function", "kept"), [("os:system", False), ("json.decoder:scanstring", True), ("no_such:f", False)]
+)
+def test_modules_elsewhere_are_identified_by_their_file_or_allowed_once(study, function, kept):
+    allow(function, study.parent)
+    assert is_allowed(function, study.parent) == kept
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)

@@ -201,3 +201,19 @@ def test_a_cluster_that_is_not_there_is_silent_or_empty_is_one_sentence(tmp_path
 def test_no_workers_is_refused(tmp_path):
     with pytest.raises(InputError, match="at least one worker, got 0"):
         sweep.run(study_of_traces(tmp_path / "traces", "k = [1]"), tmp_path / "out", workers=0)
+
+
+def test_full_disk_is_said_with_the_journals_name(tmp_path):
+    resource = pytest.importorskip("resource", reason="no limits of files here")
+    journal = Journal(tmp_path, "s", False, {})
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 10, before[1]))
+    try:
+        with pytest.raises(FootfallError, match="journal.jsonl: File too large"):
+            journal.append("x", {}, {"status": "done", "result": {}})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    journal.close()
+    again = Journal(tmp_path, "s", True, {})  # what was not written whole is dropped
+    assert (list(again.entries), again.dropped) == ([], 1)
+    again.close()

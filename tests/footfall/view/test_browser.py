@@ -292,7 +292,7 @@ def test_a_report_opens_from_the_file_system_with_its_replay_playing(browser, re
             printed="yes",
             measured=True,
             unit="",
-            verdict="reproduced",
+            verdict="holds",
             note="for 0.6 s",
         ),
     )
@@ -309,7 +309,7 @@ def test_a_report_opens_from_the_file_system_with_its_replay_playing(browser, re
     )
     written = report.write([outcome], tmp_path, "footfall reproduce standing", took=2.0)
     seen = Seen(browser, written.report.as_uri(), width=560, height=420)
-    for words in ("A robot stands", "for 0.6 s", "footfall reproduce standing", "processor", "reproduced"):
+    for words in ("A robot stands", "for 0.6 s", "footfall reproduce standing", "processor", "holds"):
         seen.text(words)
     seen.picture("report")
     frame = seen.page.locator("iframe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import struct
 
 import pytest
@@ -74,11 +75,72 @@ def test_viewer_drives_the_robot_and_a_silent_one_does_not(live):
 
 def test_junk_on_the_link_is_left_alone(live):
     before = live.driver.command
-    for junk in (b"", b"{", b"[]", b'{"linear": 3}', b"[" * 4000, b"\xff" * 100, b"x" * 10**6):
-        live.advertised(1, 2, "/cmd_vel", "json")
-        live.hear(1, 2, junk)
-        live.hear(9, 9, junk)
+    junk = [b"", b"{", b"[]", b'{"linear": 3}', b"[" * 4000, b"\xff" * 100, b"x" * 10**6]
+    for data in junk:
+        live.hear("/cmd_vel", data)
+        live.hear("/other", data)
     assert live.driver.command == before
+
+    async def talk():
+        async with websockets.connect(live.address, subprotocols=["foxglove.sdk.v1"]) as link:
+            for data in (
+                *junk[:-1],
+                "{",
+                '{"op": "subscribe"}',
+                '{"op": "subscribe", "subscriptions": [1]}',
+                "[[",
+                "null",
+            ):
+                await link.send(data)
+            await link.send(json.dumps({"op": "subscribe", "subscriptions": [{"id": 9, "channelId": 8}]}))
+            while not isinstance(data := await asyncio.wait_for(link.recv(), 60.0), bytes):
+                pass
+            return struct.unpack_from("<BI", data)
+
+    assert asyncio.run(talk()) == (1, 9)  # it still answers what makes sense
+    assert live.driver.command == before
+
+
+ORIGINS = [
+    ("https://evil.example", 403),
+    ("http://evil.example", 403),
+    ("https://app.foxglove.dev.evil.example", 403),
+    ("http://127.0.0.1.evil.example", 403),
+    ("null", 403),
+    ("junk", 403),
+    ("https://app.foxglove.dev", 101),
+    ("http://localhost:8080", 101),
+    ("file://", 101),
+    (None, 101),
+]
+
+
+def answer(live, path=None, host=None, origins=(), protocol="foxglove.sdk.v1"):
+    """The status of a handshake that is written by hand."""
+    path = "/" + live.address.partition("/?")[2].join(("?", "")) if path is None else path
+    lines = [f"GET {path} HTTP/1.1", f"Host: {host or f'127.0.0.1:{live.server.port}'}", "Upgrade: websocket"]
+    lines += ["Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="]
+    lines += [f"Sec-WebSocket-Protocol: {protocol}", *(f"Origin: {origin}" for origin in origins)]
+    with socket.create_connection(("127.0.0.1", live.server.port), timeout=60.0) as link:
+        link.sendall("\r\n".join([*lines, "", ""]).encode())
+        return int(link.recv(4096).split()[1])
+
+
+@pytest.mark.parametrize(("origin", "status"), ORIGINS)
+def test_page_of_another_site_is_refused_whatever_it_knows(live, origin, status):
+    assert answer(live, origins=[] if origin is None else [origin]) == status
+
+
+@pytest.mark.parametrize("path", ["/", "/?token=", "/?token=x", "/?token=%00", "/?junk=%ff%fe", "/?token=a&token=b"])
+def test_without_its_token_nothing_is_served(live, path):
+    assert answer(live, path) == 403
+    assert answer(live, path, origins=["https://app.foxglove.dev"]) == 403
+
+
+def test_foreign_host_two_origins_and_another_protocol_are_refused(live):
+    assert answer(live, host="evil.example") == 403  # a name that a stranger's server resolves to this machine
+    assert answer(live, origins=["file://", "http://evil.example"]) == 403
+    assert answer(live, protocol="chat") == 400
 
 
 def test_recording_is_played():
@@ -93,5 +155,5 @@ def test_recording_is_played():
 
 
 def test_only_this_machine_is_served():
-    with pytest.raises(InputError, match="no password"):
+    with pytest.raises(InputError, match="this machine alone"):
         FoxgloveLive(ff.load("mini_cheetah"), host="0.0.0.0")

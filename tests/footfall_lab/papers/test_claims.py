@@ -6,31 +6,42 @@ import dataclasses
 import importlib
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 
 from footfall.errors import InputError
-from footfall_lab.papers.claims import Claim, Outcome, counts, judge, sentence, shown
+from footfall_lab.papers.claims import (
+    Claim,
+    Outcome,
+    Spread,
+    counts,
+    judge,
+    line,
+    range_of,
+    sentence,
+    shown,
+    with_first,
+)
 from footfall_lab.papers.registered import registration
 
+SPREAD = Spread(of="gaits", runs=3, low=40.0, middle=60.0, high=90.0, inside=True)
 
-@pytest.mark.parametrize(
-    ("measured", "verdict"),
-    [
-        (63.0, "reproduced"),
-        (78.75, "reproduced"),
-        (78.76, "differs"),
-        (50.4, "reproduced"),
-        (50.3, "differs"),
-        (0.0, "differs"),
-        (float("nan"), "differs"),
-        (float("inf"), "differs"),
-    ],
-)
-def test_an_error_is_reproduced_within_a_quarter_either_way(measured: float, verdict: str) -> None:
-    assert judge("depaula2024", "trunk_position_mae_x", measured, "measured").verdict == verdict
+
+def test_a_number_without_a_printed_set_up_is_open_and_needs_its_range() -> None:
+    for measured in (63.0, 5000.0):
+        claim = judge("depaula2024", "trunk_position_mae_x", measured, "measured", spread=SPREAD)
+        assert claim.verdict == "open"
+        assert "40 to 90 over 3 gaits, median 60; the printed value is inside" in claim.note
+    with pytest.raises(InputError, match="its range over what is not printed must be given"):
+        judge("depaula2024", "trunk_position_mae_x", 63.0, "measured")
+
+
+def test_a_range_has_percentiles_and_tells_where_the_printed_value_is() -> None:
+    spread = range_of([1.0, 2.0, 3.0, float("nan")], 2.5, "gaits", (0.0, 100.0))
+    assert (spread.runs, spread.low, spread.middle, spread.high, spread.inside) == (3, 1.0, 2.0, 3.0, True)
+    assert range_of([1.0, 2.0], 2.5, "gaits").inside is False
+    assert range_of([1.0, 2.0], None, "robots").inside is None
 
 
 @pytest.mark.parametrize(
@@ -42,11 +53,34 @@ def test_an_error_is_reproduced_within_a_quarter_either_way(measured: float, ver
         if registration().bounds[entry.kind].rule == "factor" and isinstance(entry.printed, float) and not entry.missing
     ],
 )
-def test_seventeen_times_better_differs_like_seventeen_times_worse(experiment: str, id: str, printed: float) -> None:
-    for factor, verdict in ((1.0, "reproduced"), (17.0, "differs"), (1 / 17.0, "differs")):
-        claim = judge(experiment, id, factor * printed)
+def test_seventeen_times_better_does_not_hold_like_seventeen_times_worse(
+    experiment: str, id: str, printed: float
+) -> None:
+    for ratio, verdict in ((1.0, "holds"), (17.0, "does_not_hold"), (1 / 17.0, "does_not_hold")):
+        claim = judge(experiment, id, ratio * printed)
         assert claim.verdict == verdict
     assert "1/17 of the printed" in claim.note
+
+
+def test_a_computing_time_has_no_verdict_and_a_factor() -> None:
+    claim = judge("depaula2024", "wall_time_10s", 0.1)
+    assert (claim.verdict, claim.words) == ("time", "3000 times faster")
+    assert judge("depaula2024", "wall_time_10s", 600.0).words == "2 times slower"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "id", "measured", "verdict"),
+    [
+        ("depaula2024", "eq_transforms", 1e-15, "verified"),
+        ("depaula2024", "erratum_26", 0.4, "erratum"),
+        ("depaula2024", "erratum_34", math.nan, "erratum"),
+        ("adak2021", "spine_reduces_ground_forces", 0.8, "shown"),
+        ("adak2021", "spine_reduces_ground_forces", 1.0, "not_shown"),
+        ("adak2021", "lagrange_agrees_with_recursive", 1e-12, "holds"),
+    ],
+)
+def test_every_table_has_words_of_its_own(experiment: str, id: str, measured: float, verdict: str) -> None:
+    assert judge(experiment, id, measured, "note").verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -58,19 +92,20 @@ def test_seventeen_times_better_differs_like_seventeen_times_worse(experiment: s
         ("yan2021", "loop_under_1ms", (0.006, 1.0), (1.01,)),
         ("adak2021", "dof_20", (20.0,), (19.0, 21.0)),
         ("adak2021", "least_squares_reaches_exact_solution", (99.0, 100.0), (98.9,)),
-        ("dynakat", "redundant_link_sets_contact_angle", (324.0, 360.0), (160.0,)),
+        ("dynakat", "redundant_link_sets_contact_angle", (162.0, 180.0), (160.0,)),
+        ("yan2021", "fig13_yaw_15_in_0.9s", (0.1, 0.9), (0.91,)),
         ("dynakat", "fig1_fabrik_converges_fastest", (0.5, 0.95), (1.0, 4.0)),
     ],
 )
 def test_words_have_one_reading(experiment: str, id: str, within: tuple[float], outside: tuple[float]) -> None:
-    assert {judge(experiment, id, x, "measured").verdict for x in within} == {"reproduced"}
-    assert {judge(experiment, id, x, "measured").verdict for x in outside} == {"differs"}
+    assert {judge(experiment, id, x, "measured").verdict for x in within} == {"holds"}
+    assert {judge(experiment, id, x, "measured").verdict for x in outside} == {"does_not_hold"}
 
 
 def test_only_a_statement_without_exception_is_refuted() -> None:
-    assert judge("yan2021", "eq6_knee_angle", 0.3, "a counterexample", holds=False).verdict == "refuted"
-    assert judge("yan2021", "eq6_knee_angle", 0.0, holds=True).verdict == "reproduced"
-    assert judge("dynakat", "fig6_drop", 9.0, "it sinks", holds=False).verdict == "differs"
+    assert judge("dynakat", "fabrik_no_weakness", 7.0, "a counterexample", holds=False).verdict == "refuted"
+    assert judge("dynakat", "fabrik_no_weakness", 0.5, holds=True).verdict == "holds"
+    assert judge("dynakat", "fig6_drop", 9.0, "it sinks", holds=False).verdict == "does_not_hold"
 
 
 def test_what_is_missing_makes_a_claim_untestable_whatever_was_measured() -> None:
@@ -80,50 +115,85 @@ def test_what_is_missing_makes_a_claim_untestable_whatever_was_measured() -> Non
 
 
 def test_several_numbers_are_judged_by_the_worst_ratio() -> None:
-    assert judge("yan2021", "fig12_postures", "5, 10, 20", "", compared=1.04).verdict == "reproduced"
-    assert judge("yan2021", "fig12_postures", "5, 10, 25", "", compared=1.25).verdict == "differs"
-    assert judge("yan2021", "fig12_postures", "5, 10, 16", "", compared=0.8).verdict == "differs"
+    for reached, ratio, verdict in (("20", 1.04, "holds"), ("25", 1.25, "does_not_hold"), ("16", 0.8, "does_not_hold")):
+        assert judge("yan2021", "fig12_postures", f"5, 10, {reached}", "", compared=ratio).verdict == verdict
 
 
 def test_a_claim_must_be_judged_by_what_is_registered_for_it() -> None:
     with pytest.raises(InputError, match=r"unknown claim 'fig7'.*registered for depaula2024 are"):
         judge("depaula2024", "fig7", 1.0)
     with pytest.raises(InputError, match="not by holds="):
-        judge("depaula2024", "trunk_position_mae_x", 60.0, holds=True)
+        judge("depaula2024", "fig5", 0.9, holds=True)
     with pytest.raises(InputError, match="say holds="):
         judge("dynakat", "fig6_drop", 0.0)
 
 
-def test_every_verdict_but_reproduced_needs_a_reason() -> None:
-    for verdict in ("differs", "refuted", "not_testable"):
+def test_every_verdict_but_the_good_ones_needs_a_reason() -> None:
+    for verdict in ("does_not_hold", "refuted", "open", "not_testable", "erratum", "not_shown"):
         with pytest.raises(InputError, match="without a reason"):
             Claim(id="r", claim="a statement", printed=1.0, measured=4.2, unit="", verdict=verdict)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="must be one of reproduced, differs, refuted, not_testable"):
+    with pytest.raises(InputError, match="must be one of holds, does_not_hold, refuted, open, not_testable, verified"):
         Claim(id="c", claim="a statement", printed=None, measured=None, unit="", verdict="maybe")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="nothing is printed"):
-        Claim(id="c", claim="a question", printed=1.0, measured=1.0, unit="", verdict="reproduced", ours=True)
+        Claim(id="c", claim="a question", printed=1.0, measured=1.0, unit="", verdict="holds", ours=True)
 
 
-def test_questions_of_our_own_are_never_counted() -> None:
-    good = Claim(id="a", claim="a claim", printed=1.0, measured=1.0, unit="", verdict="reproduced")
-    wrong = Claim(id="b", claim="a claim", printed=1.0, measured=2.0, unit="", verdict="differs", note="twice")
-    own = Claim(id="c", claim="a question", printed=None, measured=1.0, unit="", verdict="reproduced", ours=True)
-    numbers = counts([good, wrong, own, dataclasses.replace(own, id="d", verdict="differs", note="no")])
-    assert numbers == {"reproduced": 1, "differs": 1, "refuted": 0, "not_testable": 0}
-    assert sentence(numbers) == "Of 2 published claims 1 reproduced, 1 differ, 0 refuted and 0 not testable."
-    assert (own.words, wrong.words) == ("yes", "differs")
+def test_questions_of_our_own_are_never_counted_and_equations_one_by_one() -> None:
+    good = Claim(id="a", claim="a claim", printed=1.0, measured=1.0, unit="", verdict="holds")
+    wrong = Claim(id="b", claim="a claim", printed=1.0, measured=2.0, unit="", verdict="does_not_hold", note="twice")
+    own = Claim(id="c", claim="a question", printed=None, measured=1.0, unit="", verdict="holds", ours=True)
+    three = dataclasses.replace(good, id="e", verdict="verified", table="equation", equations=("(1)", "(2)", "(3)"))
+    slip = dataclasses.replace(wrong, id="f", verdict="erratum", table="equation", equations=("(4)",))
+    numbers = counts([good, wrong, own, dataclasses.replace(own, id="d", verdict="does_not_hold"), three, slip])
+    assert {verdict: n for verdict, n in numbers.items() if n} == {
+        "holds": 1,
+        "does_not_hold": 1,
+        "verified": 3,
+        "erratum": 1,
+    }
+    assert (
+        sentence(numbers)
+        == "Of 4 equations 3 verified, 1 erratum; of 2 statements 1 hold, 1 do not, 0 refuted, 0 open."
+    )
+    assert (own.words, wrong.words) == ("yes", "does not hold")
+
+
+def test_one_line_tells_a_paper() -> None:
+    claims = [
+        judge("depaula2024", "eq_transforms", 1e-15),
+        judge("depaula2024", "erratum_26", 0.4, "swapped"),
+        judge("depaula2024", "fig6", 0.98),
+        judge("depaula2024", "fig5", 0.7, "pitch"),
+        judge("depaula2024", "trunk_position_mae_x", 90.0, spread=SPREAD),
+        judge("depaula2024", "wall_time_10s", 0.1),
+        judge("depaula2024", "mujoco_wall_time_10s", 1.0),
+    ]
+    assert line("depaula2024", claims) == (
+        "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk, the"
+        " worst of six signals; 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
+    )
+    assert line("contact_comparison", [judge("contact_comparison", "drop_residual", 0.0, holds=True)]) == (
+        "Three contact models: 1 of 1 questions of our own answered yes"
+    )
 
 
 def test_json_has_every_key_and_no_number_that_json_lacks() -> None:
-    claim = judge("depaula2024", "trunk_position_mae_x", math.inf, "note")
+    first = judge("depaula2024", "trunk_position_mae_x", 654.0, "first", spread=SPREAD)
+    claim = judge("depaula2024", "trunk_position_mae_x", math.inf, "note", spread=SPREAD)
+    (claim,) = with_first([claim], [first])
     found = json.loads(json.dumps(claim.to_json(), allow_nan=False))
-    assert list(found) == ["id", "claim", "printed", "measured", "unit", "verdict", "ours", "note"]
+    keys = ["id", "claim", "printed", "measured", "unit", "verdict", "table", "ours", "note", "spread"]
+    assert list(found) == [*keys, "as_first_registered"]
     assert found["measured"] is None
-    outcome = Outcome(experiment="e", title="title", summary="", claims=(claim,))
+    assert found["spread"] == {"of": "gaits", "runs": 3, "low": 40.0, "middle": 60.0, "high": 90.0, "inside": True}
+    assert found["as_first_registered"]["measured"] == 654.0
+    assert found["as_first_registered"]["verdict"] == "open"
+    outcome = Outcome(experiment="depaula2024", title="title", summary="", claims=(claim,))
     whole = outcome.to_json(["a.png"])
-    assert whole["experiment"] == "e"
+    assert whole["experiment"] == "depaula2024"
+    assert str(whole["summary"]).startswith("de Paula 2024: 1 number open")
     assert whole["figures"] == ["a.png"]
-    assert whole["bounds"] == registration().digest
+    assert whole["bounds"] == registration().digests["depaula2024"]
     assert outcome.claim("trunk_position_mae_x") is claim
     with pytest.raises(InputError, match="unknown claim 'z'"):
         outcome.claim("z")
@@ -141,27 +211,27 @@ def test_values_are_shown_briefly() -> None:
     ]
 
 
-def test_the_page_of_verdicts_gives_the_reasons_of_what_differs_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_of_verdicts_has_a_note_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
     generate = importlib.import_module("generate_verdicts")
-    names = list(registration().claims["dynakat"])[:3]
-    verdicts = ("reproduced", "differs", "refuted")
+    entries = list(registration().claims["dynakat"].values())
     claims = [
         {
-            "id": id,
-            "claim": f"claim {id}",
+            "id": entry.id,
+            "claim": entry.claim,
             "printed": 1.0,
             "measured": 2.0,
             "unit": "",
-            "verdict": verdict,
-            "ours": False,
-            "note": f"because of\n  {verdict}",
+            "verdict": "holds",
+            "table": entry.table,
+            "ours": entry.ours,
+            "note": f"because of\n  {entry.id}",
         }
-        for id, verdict in zip(names, verdicts)
+        for entry in entries
     ]
-    page = generate.page([{"experiment": "dynakat", "title": "DynaKat", "claims": claims}], "Of 3.")
-    reasons = page.split("Why, as far as known:")[1]
-    assert f"- *claim {names[1]}* (differs): because of differs" in reasons
-    assert f"- *claim {names[2]}* (refuted): because of refuted" in reasons
-    assert "because of reproduced" not in page
-    monkeypatch.delitem(sys.modules, "generate_verdicts")
+    found = [{"experiment": "dynakat", "title": "DynaKat", "claims": claims, "summary": "DynaKat: one line"}]
+    page = generate.page(found, "Of 3.")
+    assert page.index("- DynaKat: one line.") < page.index("| verdict | means |")
+    for entry in entries:
+        (row,) = [row for row in page.splitlines() if row.endswith(f"because of {entry.id} |")]
+        assert entry.claim in row

@@ -9,7 +9,7 @@ from whole_page import stands_alone
 
 from footfall.recording import Recording
 from footfall_lab import report
-from footfall_lab.papers.claims import Claim, Outcome, counts, sentence
+from footfall_lab.papers.claims import Claim, Outcome, line
 from footfall_lab.papers.registered import registration
 
 
@@ -21,7 +21,7 @@ def test_a_report_stands_alone_and_holds_all_that_was_found(rec: Recording, tmp_
             printed="yes",
             measured=True,
             unit="",
-            verdict="reproduced",
+            verdict="holds",
             note="for 0.5 s",
         ),
         Claim(
@@ -30,14 +30,14 @@ def test_a_report_stands_alone_and_holds_all_that_was_found(rec: Recording, tmp_
             printed=0.5,
             measured=0.3,
             unit="m/s",
-            verdict="differs",
+            verdict="does_not_hold",
             note="it <i>walks</i> & stops",
         ),
     )
     figures = {"trunk": rec.plot("trunk"), "torque": rec.plot("torque")}
     words = {"trunk": "The trunk.", "torque": "Torques."}
     outcome = Outcome(
-        experiment="made_up",
+        experiment="dynakat",
         title="A made-up robot",
         summary="It was asked. It does.",
         claims=claims,
@@ -53,12 +53,12 @@ def test_a_report_stands_alone_and_holds_all_that_was_found(rec: Recording, tmp_
     stands_alone(text, figures=2)
     assert all(claim.id in text for claim in claims)
     assert "it &lt;i&gt;walks&lt;/i&gt; &amp; stops" in text
-    assert sentence(counts(claims)) in text
-    assert registration().digest in text
+    assert line("dynakat", claims) in text
+    assert registration().digests["dynakat"] in text
     assert "footfall reproduce made_up" in text
 
     kept = json.loads((written.report.parent / "results.json").read_text(encoding="utf-8"))["experiments"][0]
-    assert kept["bounds"] == registration().digest
+    assert kept["bounds"] == registration().digests["dynakat"]
     assert [claim["id"] for claim in kept["claims"]] == ["stands", "speed"]
-    assert all(path.stat().st_size > 10_000 for path in written.figures["made_up"])
+    assert all(path.stat().st_size > 10_000 for path in written.figures["dynakat"])
     assert not list(written.report.parent.glob(".*"))

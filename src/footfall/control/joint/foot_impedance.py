@@ -1,4 +1,4 @@
-"""Foot-level control: springs and dampers at the feet through Jᵀ, and forces asked of them (de Paula 2024, section 1).
+"""Foot-level control: springs and dampers at the feet through Jᵀ, and commanded forces (de Paula 2024, section 1).
 
 Each foot is drawn to the place that another controller's joint targets put it, in base axes: f = K (x_d - x) - D ẋ, and
 τ = Jᵀ f. The weight is fed forward through the feet that feel the ground.

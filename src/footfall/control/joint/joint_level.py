@@ -34,7 +34,7 @@ def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:
 def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
     """Joint torques [N m] by which the feet on the ground carry the weight, in equal shares.
 
-    Equal, not as felt: torques that follow the load would give way to a leaning trunk.
+    Equal, not as measured: torques that follow the load would give way to a leaning trunk.
     """
     down = sensed_mode(robot, sensed)
     share = down / np.maximum(np.sum(down), 2.0)

@@ -9,6 +9,7 @@ no desired velocity in it, and none here.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,11 +22,11 @@ from numpy import ndarray
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
 from footfall.control.joint.pacing import Strider
 from footfall.control.joint.rhythm import first_rhythm, next_rhythm, on_the_ground
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
-from footfall.gait.tuned import at_speed, for_robot
+from footfall.gait.tuned import at_speed, for_robot, within_motors
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.iterative.numerical_leg import numerical_leg
@@ -51,7 +52,7 @@ class JointPD(Controller):
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
-    ``Network`` of one's own), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
+    user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
     time begins its stance at once, and the oscillators of the others follow.
 
     ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two go on from
@@ -120,7 +121,12 @@ class JointPD(Controller):
             The controller, which follows the commanded speed, or unless one is commanded its gait's.
         """
         known = for_robot(robot, gait, choice, **(changes or {}))
-        chosen = known.gait if speed is None else at_speed(known.gait, speed)
+        chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened
+        if shortened is not None and isinstance(robot, Robot):
+            if speed is not None:
+                chosen, shortened = within_motors(robot, chosen)
+            if shortened is not None:
+                warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
         if not (open_loop or options.get("clock") or not chosen.stride):
             options = {"speed_feedback": SPEED_FEEDBACK, **options}
         return JointPD(gait=chosen, **{"kp": known.kp, "kd": known.kd, **options})

@@ -61,7 +61,7 @@ _NAMES = ("joint_names", "observation_names")
 _CHOICES = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
 _FREE = ("robot",)
 KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_CHOICES, "observation_history", _SCAN_POINTS)
-# What is meant where nothing is said; of the rest nothing can be guessed.
+# defaults; of the other keys nothing can be guessed
 DEFAULTS: Mapping[str, Given] = {
     "robot": "",
     "joint_signs": [1.0],
@@ -144,7 +144,7 @@ class Interface:
 
     @staticmethod
     def of(values: Mapping[str, Given], where: str) -> Interface:
-        """From such values; what is wrong or missing is said of ``where``."""
+        """From such values; errors about what is wrong or missing name ``where``."""
         missing = [key for key in NEEDED if key not in values]
         if missing:
             raise InputError(f"{where} does not say {', '.join(missing)}: write that into a mapping file (--mapping)")

@@ -34,7 +34,7 @@ NO_READING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 
 def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
-    """(what a tick may look at, what is asked of it, 0 or which number is none: see ``sensed_names``)."""
+    """(the readings a tick may use, its command, 0 or which number is not finite: see ``sensed_names``)."""
     values = dataclasses.asdict(command)
     readings = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(values.values()))])
     # the first has the highest

@@ -52,7 +52,7 @@ class Locomotion(Controller):
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
     ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
-    solution, sensors that say what is no number. Each is said when it begins, and a recording has it as an event.
+    solution, sensors that report what is not a number. Each is reported when it begins, as an event of recordings.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -87,8 +87,8 @@ class Locomotion(Controller):
             raise InputError(f"an arm reaches in the whole-body program: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
-        self._failures: set[str] = set()  # what is wrong now, and was said
-        self._missing_sensor = ""  # the sensor that says nothing now, which was said
+        self._failures: set[str] = set()  # what is wrong now, and was reported
+        self._missing_sensor = ""  # the sensor that is silent now, which was reported
         self.model: LocomotionModel
         self.body: SingleBody
         self._robot: Robot | None = None
@@ -108,11 +108,19 @@ class Locomotion(Controller):
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
         return dataclasses.asdict(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        self.command_limits(robot)  # sets up
+        gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
+        return {} if self.model.wheels else {"forward": self.model.legs.reason(gait.duty, gait.period)}
+
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> Memory:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
         if missing or not robot.floating:
-            raise InputError(f"locomotion needs a floating robot with the feet {', '.join(LEGS)}")
+            has = f"the feet {', '.join(robot.foot_names) or 'none'}" if missing else "a fixed base"
+            raise InputError(
+                f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
+            )
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops walks, and reaches for nothing")
         if wheels_of(robot) and self.stage != "whole_body":
@@ -228,7 +236,7 @@ class Locomotion(Controller):
         (self._failures.add if message else self._failures.discard)(key)
 
     def _log_missing_sensor(self, t: float, code: Scalar) -> None:
-        """Log which sensor says what is no number, when it begins."""
+        """Log which sensor reports what is not a number, when it begins."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
         if name and name != self._missing_sensor:

@@ -102,9 +102,7 @@ def _stage_one(
         forces, solution = balance_forces(model.stage_one_body, sensed, plan, down)
         failure = failure_of(solution)
         return np.where(failure > 0.5, shared, forces), failure
-    every = max(1, round(model.rate / model.mpc_rate))
-    on_time = before.tick - every * np.floor((before.tick + 0.5) / every) < 0.5
-    due = (on_time | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
+    due = ((before.tick < 0.5) | (np.max(np.abs(down - before.down)) > 0.5)) & ~idle
 
     def solve(mpc_problem: MpcInput) -> tuple[PyTree, PyTree]:
         forces, solution = solve_mpc(model, mpc_problem)
@@ -116,7 +114,7 @@ def _stage_one(
         new_forces, new_failure = solve(mpc_problem)
         return np.where(due, new_forces, forces), np.where(due, new_failure, failure), 1.0 + 0.0 * done, mpc_problem
 
-    # a loop of one turn or none; all that it needs is carried, since what does not depend on it is done outside
+    # a loop of one iteration or none; all that it needs is carried, since what does not depend on it is done outside
     mpc_problem = mpc_input(model, sensed, plan, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), mpc_problem)
     forces, failure, *_ = nptrace.repeat(1, body, start, until=lambda carry: carry[2] > 0.5, check_first=True)

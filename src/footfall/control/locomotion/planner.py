@@ -40,7 +40,7 @@ from nptrace._types import Scalar
 MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # of the wanted pose [m, rad]
 # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
 MAX_HEIGHT_INTEGRAL, HEIGHT_INTEGRAL_TIME = 0.02, 0.7
-# of the commanded speed at most, by which more is asked of a robot that lags; time for it [s]
+# of the commanded speed at most, by which the command is raised for a robot that lags; time for it [s]
 MAX_VELOCITY_INTEGRAL, VELOCITY_INTEGRAL_TIME = 0.4, 1.5
 # part of the losses in joints; rate over which dry friction reverses [rad/s]
 LOSS_COMPENSATION, DRY_FRICTION_RATE = 0.8, 0.05
@@ -67,7 +67,7 @@ def plan_tick(
     qp_terms = _write_qp(model, kinematics, memory, reference, contacts, ground, trunk, swing_acceleration)
     reflex = _reflex_memory(model, memory, reference, push, schedule, contacts, ground)
     memory_after = Memory(
-        tick=memory.tick + 1.0,
+        tick=np.where(memory.tick > model.ticks_between_solves - 1.5, 0.0, memory.tick + 1.0),
         phase=schedule.phase,
         is_walking=schedule.is_walking,
         started=1.0 + 0.0 * memory.started,
@@ -163,7 +163,7 @@ class CommandReference:
     command: Float[ndarray, "3"]  # forward, sideways, turn within the limits
     velocity: Float[ndarray, "3"]  # smoothed
     pose_des: Float[ndarray, "3"]  # x, y, yaw
-    velocity_integral: Float[ndarray, "2"]  # by which more is asked of a robot that lags [m/s]
+    velocity_integral: Float[ndarray, "2"]  # by which the command is raised for a robot that lags [m/s]
     velocity_des_W: Float[ndarray, "3"]  # the wanted velocity, world axes
     friction_scale: Scalar  # friction that is left, as a part of what the plan was made for
 
@@ -239,7 +239,7 @@ def push_response(
     alarm = sidestep.update_alarm(has("sidestep"), margin, reflex.alarm, model.dt)
     falling_for, folded = safe_stop.update_folding(
         has("safe_stop"),
-        safe_stop.fall_is_certain(kinematics.R[2, 2], margin, model.height),
+        safe_stop.fall_is_certain(kinematics.R[2, 2]),
         reflex.falling_for,
         reflex.folded,
         model.dt,

@@ -85,7 +85,7 @@ class StepMemory:
     down: Float[ndarray, "4"]
     last_down: Float[ndarray, "4 3"]
     reflex: ReflexMemory
-    joints: Float[ndarray, "nj"]  # that were asked for [rad]
+    joints: Float[ndarray, "nj"]  # commanded [rad]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ def _trunk(
     )
     alarm = sidestep.update_alarm(has("sidestep"), margin, before.alarm, dt)
     falling_for, folded = safe_stop.update_folding(
-        has("safe_stop"), safe_stop.fall_is_certain(R[2, 2], margin, H), before.falling_for, before.folded, dt
+        has("safe_stop"), safe_stop.fall_is_certain(R[2, 2]), before.falling_for, before.folded, dt
     )
     # feet in the air go where the capture point went; those that stand bring the trunk back over them
     capture_offset = np.sqrt(H / g) * (R.T @ (velocity - velocity_des))[:2]

@@ -1,6 +1,6 @@
 """How fast a command may ask a robot to walk: what its legs reach, how long a gait stands, how fast legs swing.
 
-Measured under ``whole_body``, 8 s or more on the plane, told at once. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls),
+Measured under ``whole_body``, 8 s or more on the plane, at once. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls),
 2.0 on Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.05 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74
 falls: its file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on ``spined``; a walk
 0.5 on Mini Cheetah (0.6 falls), 0.3 on DynaKat (0.35 falls). The limits lie below these: strong robots do more.
@@ -39,6 +39,7 @@ class LegLimits:
     step: float  # how far ahead of its hip a leg puts its foot on the ground [m]
     swing: float  # how fast a foot may swing past its hip [m/s]
     strong: bool  # whether motors have limits of torque that make sense
+    hip: str = ""  # the joint that limits the swing, and how fast it turns, in words
 
     @staticmethod
     def of(robot: Robot, stand: Float[ndarray, "nj"]) -> LegLimits:
@@ -47,14 +48,16 @@ class LegLimits:
         except InputError:
             return LegLimits(0.0, math.inf, True)
         motors = {actuator.joint: actuator for actuator in robot.actuators}
-        squares, swings, strong = [], [], True
+        squares, swings, strong, slowest = [], [], True, ""
         for leg in legs:
             height = hip_height(leg, [float(stand[j]) for j in leg.joints])
             squares.append((leg.stretch + (leg.foot.length if leg.foot else 0.0)) ** 2 - (height - leg.radius) ** 2)
             motor = motors.get(robot.joint_names[_hip(leg)])
             swings.append(math.inf if motor is None else SWING_HEIGHT * height * motor.speed_limit)
+            if motor is not None and swings[-1] < min(swings[:-1], default=math.inf):
+                slowest = f"'{motor.joint}' turns at {motor.speed_limit:.3g} rad/s at most"
             strong = strong and motor is not None and motor.torque_limit < MAX_TORQUE_PER_MASS * robot.mass
-        return LegLimits(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong)
+        return LegLimits(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong, slowest)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
         """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster.
@@ -63,16 +66,26 @@ class LegLimits:
         """
         if self.step <= 0.0:
             return UNKNOWN_REACH_SPEED + 0.0 * duty
+        stepping, swinging = self._speeds(duty, period)
+        return stepping if math.isinf(self.swing) else np.minimum(stepping, swinging)
+
+    def reason(self, duty: float, period: float) -> str:
+        """Return what sets the speed that is ``fastest``, in words."""
+        if self.step <= 0.0:
+            return "how far its legs reach is not known"
+        stepping, swinging = self._speeds(duty, period)
+        return self.hip if swinging < stepping else f"its legs reach {self.step:.3g} m ahead of their hips"
+
+    def _speeds(self, duty: Scalar, period: Scalar) -> tuple[Scalar, Scalar]:
+        """Return the speeds at which a stance goes as far, and a swing as fast, as a leg can."""
         # the longer feet stand, the more the body sways and gains on them meanwhile
         reached = np.clip(REACH_FRACTION + 3.0 * (0.6 - duty), REACH_FRACTION, MAX_REACH_FRACTION) * (
             1.0 if self.strong else NO_TORQUE_LIMIT_FRACTION
         )
         stepping = 2.0 * reached * self.step / (duty * period)
-        if math.isinf(self.swing):
-            return stepping
         # of a foot that swings, in speeds of the robot
         past_the_hip = SWING_PEAK_RATIO / np.maximum(1.0 - duty, 0.05) - 1.0
-        return np.minimum(stepping, MOTOR_SPEED_MARGIN * self.swing / past_the_hip)
+        return stepping, MOTOR_SPEED_MARGIN * self.swing / past_the_hip
 
 
 def _hip(leg: Leg) -> int:

@@ -56,6 +56,11 @@ class LocomotionModel:
 
     NOT_IN_DIGEST = ("gait",)  # which is in the memory
 
+    @property
+    def ticks_between_solves(self) -> int:
+        """Ticks from one MPC to the next, unless a foot comes or goes."""
+        return max(1, round(self.rate / self.mpc_rate))
+
     @staticmethod
     def of(
         robot: Robot,
@@ -147,7 +152,7 @@ class LocomotionModel:
 class Memory:
     """The state of the controller that one tick hands to the next."""
 
-    tick: Scalar
+    tick: Scalar  # since the last MPC was due
     phase: Scalar  # of the gait [cycles]
     is_walking: Scalar  # 1 while the gait runs, 0 while it stands
     started: Scalar
@@ -161,8 +166,8 @@ class Memory:
     down: Float[ndarray, "4"]
     reflex: ReflexMemory
     forces: Float[ndarray, "4 3"]  # of stage one [N]
-    height_integral: Scalar  # by which the trunk is asked to be higher, so that it is as high as wanted [m]
-    velocity_integral: Float[ndarray, "2"]  # by which it is asked to be faster, so that it is as fast as wanted [m/s]
+    height_integral: Scalar  # by which the commanded height is raised, so that the trunk reaches it [m]
+    velocity_integral: Float[ndarray, "2"]  # by which the commanded velocity is raised, so that it is reached [m/s]
     gait_goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
     trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
     hand: Float[ndarray, "nh"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm

@@ -79,7 +79,7 @@ class HorizonProblem(CompiledHorizon):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KnotsModel:
-    """Knots to second order: swept by one compiled call where there is one and it has no limit or price to heed."""
+    """Knots to second order: swept by one compiled call where there is one and it has no limit or price to respect."""
 
     terms: KnotTerms
     goals: Goal
@@ -154,7 +154,7 @@ def rolled(
     (end, total), (states, inputs) = nptrace.scan(knot, (start, 0.0), (x, u, changes, gains, running))
     still = np.zeros(model.robot.nj)
     lowest = lowest_points(model.robot, joint_transforms(model.robot, end[: model.robot.nq]))
-    forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is said to stand
+    forces = [np.zeros(3)] * model.robot.nf  # no foot of the last state is in stance
     return states, inputs, total + cost(model, end, still, last, forces, lowest)
 
 

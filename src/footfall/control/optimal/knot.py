@@ -240,7 +240,7 @@ def expand_knot(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: n
 def expanded_cost(
     model: KnotModel, x: ndarray, u: ndarray, goal: Goal
 ) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
-    """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is said to stand: without friction,
+    """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is scheduled to stand: without friction,
     which the motion has itself where contacts are found. What is traced of the motion is not computed."""
     terms = expand_knot(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
     return terms.gradient, terms.position_hessian, terms.effort

@@ -103,10 +103,15 @@ class Nmpc(Controller):
         return standing_joints(robot, self.hip_height)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        if self._legs is None or self._legs[0] is not robot:  # it is asked at every tick
+        if self._legs is None or self._legs[0] is not robot:  # it is called at every tick
             self._legs = robot, LegLimits.of(robot, standing_joints(robot, self.hip_height))
         forward = float(self._legs[1].fastest(self.gait.duty, self.gait.period))
         return {"forward": forward, "sideways": COMMAND_LIMITS.sideways, "turn": COMMAND_LIMITS.turn}
+
+    def limit_reasons(self, robot: Robot) -> dict[str, str]:
+        self.command_limits(robot)
+        assert self._legs is not None
+        return {"forward": self._legs[1].reason(self.gait.duty, self.gait.period)}
 
     def over(self, ground: Ground) -> Nmpc:
         """Return this controller with a ground to see: it steps onto what lies ahead."""
@@ -231,7 +236,7 @@ class Nmpc(Controller):
         return {**memory, **dict(zip(_FOLLOW_KEYS, map(np.asarray, after)))}
 
     def _clipped_command(self, t: float, robot: Robot, command: Command) -> Float[ndarray, "3"]:
-        """The command within its limits; what a command asks too much is said when it changes."""
+        """The command within its limits; what a command exceeds is reported when it changes."""
         if command is not self._last_command:
             check_command(command)
             limits = self.command_limits(robot)

@@ -1,4 +1,4 @@
-"""What a set of standing feet can and cannot do: rank, conditioning, force patterns that nothing determines.
+"""The mechanics of a set of standing feet: rank, conditioning, force patterns that nothing determines.
 
 Runs outside of traces. Two different things go by the name of redundancy (erratum of eq. (19) of Yan et al. 2021, which
 speaks of one solution):

@@ -25,7 +25,7 @@ from footfall.spatial.rotation import about_axis, euler_rates_to_world, from_eul
 
 @dataclass(frozen=True)
 class Motion:
-    """What one coordinate does to all that hangs on it: turn about a line, or slide along it (``point`` is None)."""
+    """The motion that one coordinate gives to all it carries: about a line, or along it (``point`` is None)."""
 
     column: int
     axis: Float[ndarray, "3"]  # in world axes
@@ -158,7 +158,7 @@ def _mass(robot: Robot, link: PlacedLink, mass: float, com: ndarray, tensor: nda
 
 
 def _is_nothing(mass: float) -> bool:
-    """Massless frames are left out; a traced mass (``free``) cannot be asked, and is kept."""
+    """Massless frames are left out; a traced mass (``free``) is not known, and is kept."""
     return type(mass) is float and mass == 0.0
 
 

@@ -118,7 +118,7 @@ def chain_of(robot: Robot, q: ndarray, v: ndarray, g_B: Float[ndarray, "3"]) -> 
 
 
 def _inward(robot: Robot, wrenches: Sequence[ndarray]) -> list[ndarray]:
-    """What every joint must pass on so that all links beyond it have their wrenches."""
+    """Return what every joint must pass on so that all links beyond it have their wrenches."""
     out = list(wrenches)
     for i in reversed(range(1, len(out))):
         out[robot.tree.parent[i]] = out[robot.tree.parent[i]] + out[i]

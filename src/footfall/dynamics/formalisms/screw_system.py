@@ -107,7 +107,7 @@ def _foot(robot: Robot, links: Links, foot: int) -> Column:
 
 
 def _joint(robot: Robot, links: Links, i: int, kind: str) -> Column:
-    """What joint i passes on, by its constraints or by its motor: fixed in the child, so dW/dt = V ⊛ W."""
+    """Return what joint i passes on by its constraints or its motor: fixed in the child, so dW/dt = V ⊛ W."""
     body = robot.tree.bodies[i]
     home = constraint_screws if kind == "constraint" else drive_screw
     W = (coadjoint(links.poses[i]) @ home(body.kind, body.axis)).reshape(6, -1)
@@ -347,7 +347,7 @@ def _with_rotors(robot: Robot, links: Links, inertia: ndarray, D: ndarray, groun
 
 
 def _spin_wrenches(robot: Robot, links: Links, joint_accelerations: ndarray, ground: int) -> ndarray:
-    """What exact rotors ask of the links that carry them: the rate of their momentum h θ̇."""
+    """Return the wrenches that exact rotors need from the links that carry them: the rate of their momentum h θ̇."""
     out = np.zeros(ground + 6 * len(links.poses))
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
@@ -357,7 +357,7 @@ def _spin_wrenches(robot: Robot, links: Links, joint_accelerations: ndarray, gro
 
 
 def _rotor_torques(robot: Robot, links: Links, joint_accelerations: ndarray, a: ndarray, ground: int) -> ndarray:
-    """What rotors ask of the motors: J θ̈, and h · α of the link that carries an exact one."""
+    """Return the motor torques that rotors need: J θ̈, and h · α of the link that carries an exact one."""
     out = np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_accelerations
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
@@ -444,13 +444,13 @@ def _dense(inertia: ndarray, C: scipy.sparse.csc_array) -> ndarray:
 def _least_norm(
     inertia: ndarray, C: scipy.sparse.csc_array, b: ndarray, columns: list[Column]
 ) -> tuple[ndarray, ndarray]:
-    """Of all solutions of a redundant system the one with the least foot forces [N²], every other wrench to match."""
+    """Return the solution of a redundant system with the least foot forces [N²], every other wrench to match."""
     K, n = _dense(inertia, C), C.shape[0]
     x = np.linalg.lstsq(K, b, rcond=_ROUNDING)[0]
     if np.abs(K @ x - b).max() > _CONSISTENT * max(float(np.abs(b).max()), 1.0):
         feet = ", ".join(column.name for column in columns if column.kind == "foot")
         raise InputError(
-            f"over-constrained stance: the feet {feet} cannot all stand still in the motion asked for"
+            f"over-constrained stance: the feet {feet} cannot all stand still in the given motion"
             " (let one of them go, or ask for accelerations that keep them where they are)"
         )
     internal, feet_rows = scipy.linalg.null_space(C.toarray(), rcond=_RANK), _places(columns, "foot")

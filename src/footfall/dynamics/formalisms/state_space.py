@@ -33,7 +33,7 @@ def euler_state_rate(
     external: Float[ndarray, "nv"] | None = None,
     gravity: tuple[float, float, float] = GRAVITY,
 ) -> ndarray:
-    """Return dx/dt, eq. (43) with its errata mended."""
+    """Return dx/dt, eq. (43) with its errata corrected."""
     angles, v = x[:3], x[robot.nv :]
     q, _ = from_euler_state(robot, x)
     a = forward_dynamics(robot, q, v, tau, gravity, external, classical=True)

@@ -118,7 +118,7 @@ class Reader:
             taken = self.reader.take(_MOST_TAKEN)
         except DDSException as error:
             raise DdsError(f"messages could not be read: {error.msg}") from None
-        except Exception:  # bytes of a stranger that are no message of this type
+        except Exception:  # bytes from elsewhere that are no message of this type
             self.malformed += 1
             return []
         for message in taken:

@@ -60,9 +60,9 @@ class Ros2:
     def commanded(self) -> tuple[float, float, float] | None:
         """The newest velocity (forward, sideways [m/s], turn [rad/s]) that has come, if one has and it is finite."""
         for message in self._velocities.take()[-1:]:
-            asked = (message.linear.x, message.linear.y, message.angular.z)
-            if np.isfinite(asked).all():
-                return asked
+            velocity = (message.linear.x, message.linear.y, message.angular.z)
+            if np.isfinite(velocity).all():
+                return velocity
         return None
 
 

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.iterative.fabrik_chain import ITERATIONS, TOLERANCE, ReachedChain, check_chain, length_of
-from footfall.kinematics.iterative.fabrik_leg import Reached, distance, turn_by_turn
+from footfall.kinematics.iterative.fabrik_leg import Reached, distance, joint_by_joint
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
 from footfall.spatial.vector import cross
 from nptrace._types import PyTree, Scalar
@@ -33,7 +33,7 @@ def ccd_leg(
     def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
         joints, far, used = carry
         done = far <= tolerance
-        moved = np.stack(turn_by_turn(leg, target, list(joints)))
+        moved = np.stack(joint_by_joint(leg, target, list(joints)))
         left = distance(foot_position(leg, list(moved)), target)
         return np.where(done, joints, moved), np.where(done, far, left), used + np.where(done, 0.0, 1.0)
 
@@ -65,7 +65,7 @@ def ccd_chain(
 
 
 def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar]:
-    """What a ball carries, turned the shortest way so that the last of it lies on the line to the target."""
+    """Return what a ball carries, rotated the shortest way so that the last of it lies on the line to the target."""
     a, b = _unit(carried[-1] - joint), _unit(target - joint)
     w, c = cross(a, b), np.sum(a * b)
     twice = 1.0 / np.maximum(1.0 + c, _OPPOSITE)

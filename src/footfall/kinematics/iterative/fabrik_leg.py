@@ -91,7 +91,7 @@ def fabrik_leg(
     length = 0.0 if foot_pitch is None else _last_length(leg)
 
     def misses(joints: Scalar) -> tuple[Scalar, Scalar]:
-        """Of the foot, and of its link's direction [m]."""
+        """Return the errors of the foot, and of its link's direction [m]."""
         far = distance(foot_position(leg, list(joints)), target)
         return far, length * np.abs(_wrapped(contact_angle(leg, list(joints)) - foot_pitch)) if length else 0.0
 
@@ -115,9 +115,9 @@ def contact_angle(leg: LegChain, joints: Values) -> Scalar:
     plane = _plane(leg)
     assert plane is not None
     X, foot = pose_of(leg, joints, leg.tail), foot_position(leg, joints)
-    turned = sum(sign * value for sign, value in zip(plane.signs, list(joints)[leg.tail :]))
+    angle_sum = sum(sign * value for sign, value in zip(plane.signs, list(joints)[leg.tail :]))
     level = _contact_angle(leg, plane, X, foot, plane.flat(X.inverse().point(foot)), 0.0)
-    return plane.forward * _wrapped(plane.angles[-1] + turned - level)
+    return plane.forward * _wrapped(plane.angles[-1] + angle_sum - level)
 
 
 def bent(leg: LegChain, knee: int) -> LegChain:
@@ -147,7 +147,7 @@ def bent(leg: LegChain, knee: int) -> LegChain:
 def sweep(leg: LegChain, target: Scalar, joints: list[Scalar], foot_pitch: Scalar) -> list[Scalar]:
     plane = _plane(leg)
     if plane is None:
-        return turn_by_turn(leg, target, joints)
+        return joint_by_joint(leg, target, joints)
     if leg.tail > 1:
         foot = [foot_position(leg, joints)] * (leg.tail - 1)
         joints = _aimed(leg, joints, foot, [target] * (leg.tail - 1))
@@ -247,13 +247,13 @@ def _kinked(
 
 def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], joints: list[Scalar]) -> list[Scalar]:
     """Backward reaching: from the root outwards every link points to where its end was pulled, within the limits."""
-    p, turned, found = plane.root, 0.0, list[Scalar]()
+    p, angle_sum, found = plane.root, 0.0, list[Scalar]()
     for k, (length, angle) in enumerate(zip(plane.lengths, plane.angles)):
         screw, sign, now = leg.screws[leg.tail + k], plane.signs[k], joints[leg.tail + k]
-        wanted = np.arctan2(pulled[k + 1][1] - p[1], pulled[k + 1][0] - p[0]) - angle - turned
+        wanted = np.arctan2(pulled[k + 1][1] - p[1], pulled[k + 1][0] - p[0]) - angle - angle_sum
         value = screw.within(now + _wrapped(sign * wanted - now))
-        turned = turned + sign * value
-        p = (p[0] + length * np.cos(angle + turned), p[1] + length * np.sin(angle + turned))
+        angle_sum = angle_sum + sign * value
+        p = (p[0] + length * np.cos(angle + angle_sum), p[1] + length * np.sin(angle + angle_sum))
         found.append(value)
     return found
 
@@ -267,7 +267,7 @@ def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], 
 
 
 def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: list[Scalar]) -> list[Scalar]:
-    """The same joints, root first, each turned to take its point to where it is wanted."""
+    """Return the joints, root first, each rotated to take its point to its target."""
     for k, screw in enumerate(leg.screws[: leg.tail - 1]):
         X = pose_of(leg, joints, k).inverse()
         by = towards(screw, [X.point(points[k])], [X.point(wanted[k])])
@@ -275,7 +275,7 @@ def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: li
     return joints
 
 
-def turn_by_turn(leg: LegChain, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
+def joint_by_joint(leg: LegChain, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
     """Return a leg that ends in a slider: every joint in turn, foot first, brings the foot as near as it can."""
     for k in reversed(range(len(leg))):
         X = pose_of(leg, joints, k).inverse()
@@ -389,10 +389,10 @@ def _first_off(leg: LegChain, screw: Screw) -> int:
 def _points(plane: _Plane, joints: list[Scalar]) -> list[tuple[Scalar, Scalar]]:
     """Joints and foot of the plane's chain."""
     p: tuple[Scalar, Scalar] = plane.root
-    points, turned = [p], 0.0
+    points, angle_sum = [p], 0.0
     for length, angle, sign, value in zip(plane.lengths, plane.angles, plane.signs, joints):
-        turned = turned + sign * value
-        p = (p[0] + length * np.cos(angle + turned), p[1] + length * np.sin(angle + turned))
+        angle_sum = angle_sum + sign * value
+        p = (p[0] + length * np.cos(angle + angle_sum), p[1] + length * np.sin(angle + angle_sum))
         points.append(p)
     return points
 

@@ -17,13 +17,13 @@ from nptrace._types import PyTree, Scalar
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
-_TURNS = 30  # at most
+_ITERATIONS = 30  # at most
 _STEP = 0.5  # [rad] or [m], of a joint in one turn at most
 _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 
 
 def numerical_leg(
-    leg: LegChain, position: Float[ndarray, "3"], guess: Values, turns: int = _TURNS
+    leg: LegChain, position: Float[ndarray, "3"], guess: Values, iterations: int = _ITERATIONS
 ) -> tuple[Float[ndarray, "n"], Scalar]:
     """Return (joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
 
@@ -36,13 +36,13 @@ def numerical_leg(
         A = J @ J.T + (damping * (left @ left) + _LEAST) * np.eye(3)
         return joints + np.clip(J.T @ cholesky_solve(cholesky(A), left), -_STEP, _STEP)
 
-    def turn(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
+    def iterate(_: float, carry: tuple[ndarray, PyTree]) -> tuple[ndarray, PyTree]:
         joints, far = carry
         found = nptrace.select(far <= THERE, joints, closer(joints))
         return found, _distance(leg, found, position)
 
     start = np.stack([angle + 0.0 for angle in guess])
-    found, far = nptrace.repeat(turns, turn, (start, np.inf), until=lambda carry: carry[1] <= THERE)
+    found, far = nptrace.repeat(iterations, iterate, (start, np.inf), until=lambda carry: carry[1] <= THERE)
     return nptrace.custom_fixed_point(found, lambda joints: closer(joints, 0.0)), far <= 1e3 * THERE
 
 

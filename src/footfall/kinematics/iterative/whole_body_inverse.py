@@ -99,11 +99,11 @@ class _Wishes:
     @property
     def weights(self) -> Float[ndarray, "m"]:
         feet = np.full(3 * len(self.feet), FEET_WEIGHT)
-        turn = np.full(0 if self.rotation is None else 3, LEVER)
-        return np.concatenate([feet, np.ones(len(_given(self.position))), turn, np.ones(len(_given(self.com)))])
+        rotation = np.full(0 if self.rotation is None else 3, LEVER)
+        return np.concatenate([feet, np.ones(len(_given(self.position))), rotation, np.ones(len(_given(self.com)))])
 
     def misses(self, q: ndarray) -> Float[ndarray, "m"]:
-        """What is wanted less what is: feet, trunk's place, its turn in its own axes, centre of mass."""
+        """Return the desired less the actual: feet, trunk position, its rotation in its own axes, centre of mass."""
         now = foot_positions(self.robot, q)
         rows = [p - now[self.robot.foot_index(foot)] for foot, p in self.feet.items()]
         X_WB = body_poses(self.robot, q)[0]
@@ -117,12 +117,12 @@ class _Wishes:
         J = feet_jacobian(self.robot, q)
         rows = [J[self.robot.foot_index(foot), 3:] for foot in self.feet]
         nv = self.robot.nv
-        place, turn = np.zeros((3, nv)), np.zeros((3, nv))
-        place[:, 3:6] = body_poses(self.robot, q)[0].R
-        turn[:, :3] = np.eye(3)
-        rows.append(place[_given(self.position)])
+        position, rotation = np.zeros((3, nv)), np.zeros((3, nv))
+        position[:, 3:6] = body_poses(self.robot, q)[0].R
+        rotation[:, :3] = np.eye(3)
+        rows.append(position[_given(self.position)])
         if self.rotation is not None:
-            rows.append(turn)
+            rows.append(rotation)
         rows.append(com_jacobian(self.robot, q)[_given(self.com)])
         return np.concatenate(rows)
 
@@ -133,17 +133,17 @@ class _Wishes:
         return feet, _length(miss[n : n + p]), _length(miss[n + p : n + p + r]), _length(miss[n + p + r :])
 
     def worst(self, miss: ndarray) -> float:
-        feet, place, turn, com = self.parts(miss)
-        return max([*feet, place, LEVER * turn, com])
+        feet, position, rotation, com = self.parts(miss)
+        return max([*feet, position, LEVER * rotation, com])
 
     def result(self, q: ndarray, miss: ndarray, tolerance: float, used: int) -> WholeBodyInverse:
-        feet, place, turn, com = self.parts(miss)
+        feet, position, rotation, com = self.parts(miss)
         return WholeBodyInverse(
             q=q,
             feet=tuple(self.feet),
             foot_residual=feet,
-            trunk_position_residual=place,
-            trunk_rotation_residual=turn,
+            trunk_position_residual=position,
+            trunk_rotation_residual=rotation,
             com_residual=com,
             reached=self.worst(miss) <= tolerance,
             iterations=used,
@@ -182,8 +182,8 @@ def _step(
         if not at_edge.any():
             break
         free[6:][at_edge] = 0.0
-    place = q[:3] + body_poses(robot, q)[0].R @ step[3:6]
-    return np.concatenate([place, quaternion.rotated(q[3:7], step[:3]), np.clip(joints, lower, upper)])
+    position = q[:3] + body_poses(robot, q)[0].R @ step[3:6]
+    return np.concatenate([position, quaternion.rotated(q[3:7], step[:3]), np.clip(joints, lower, upper)])
 
 
 def _given(wish: ndarray) -> ndarray:

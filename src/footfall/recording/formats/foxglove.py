@@ -6,7 +6,10 @@ have schemas in JSON, since Foxglove has none for them.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy import ndarray
@@ -46,22 +49,30 @@ _PLOTS = {
 }
 
 
-class FoxgloveChannels:
-    """A robot's channels in one context of foxglove-sdk, whatever listens to it: a file, or viewers."""
+class Channel(Protocol):
+    """A topic, in a file or sent to viewers."""
 
-    def __init__(self, robot: Robot, context: Foreign) -> None:
-        import foxglove
-        from foxglove import channels, messages
+    def log(self, message: Foreign, log_time: int) -> None: ...
+
+
+OpenChannel = Callable[[str, Foreign], Channel]  # of a topic, and a message class of foxglove-sdk or a schema in JSON
+
+
+class FoxgloveChannels:
+    """A robot's channels, wherever they go: a file, or viewers."""
+
+    def __init__(self, robot: Robot, channel: OpenChannel) -> None:
+        from foxglove import messages
 
         self.robot, self._messages = robot, messages
-        self._scene = channels.SceneUpdateChannel("/scene", context=context)
-        self._frames = channels.FrameTransformsChannel("/tf", context=context)
-        self._pose = channels.PoseInFrameChannel("/pose", context=context)
-        self._odometry = channels.OdometryChannel("/odometry", context=context)
-        self._joints = channels.JointStatesChannel("/joints", context=context)
-        self._log = channels.LogChannel("/events", context=context)
-        self._imu = foxglove.Channel("/imu", schema=_IMU, message_encoding="json", context=context)
-        self._plots = foxglove.Channel("/plots", schema=_PLOTS, message_encoding="json", context=context)
+        self._scene = channel("/scene", messages.SceneUpdate)
+        self._frames = channel("/tf", messages.FrameTransforms)
+        self._pose = channel("/pose", messages.PoseInFrame)
+        self._odometry = channel("/odometry", messages.Odometry)
+        self._joints = channel("/joints", messages.JointStates)
+        self._log = channel("/events", messages.Log)
+        self._imu = channel("/imu", _IMU)
+        self._plots = channel("/plots", _PLOTS)
         self._weight = weight_of(robot.mass)
         self._names = [body.name for body in robot.tree.bodies]
         self._places = compiling.compile(_places, robot, robot.state()[0], verify=False)
@@ -193,6 +204,17 @@ def _places(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray]:
     return places, np.stack([pose.R for pose in poses]), foot_positions(robot, at_origin)
 
 
+def _in_file(context: Foreign, topic: str, kind: Foreign) -> Channel:
+    """A channel of a context of foxglove-sdk, which a file listens to."""
+    import foxglove
+    from foxglove import channels
+
+    if isinstance(kind, dict):
+        return foxglove.Channel(topic, schema=kind, message_encoding="json", context=context)
+    made: Channel = getattr(channels, f"{kind.__name__}Channel")(topic, context=context)
+    return made
+
+
 def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     """Write an MCAP file, all of it or nothing; how many frames it has."""
     need_extra("foxglove", "foxglove", "a file for Foxglove")
@@ -202,7 +224,7 @@ def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     with whole_file(path) as passing:
         context = foxglove.Context()
         with foxglove.open_mcap(passing, context=context, allow_overwrite=True):
-            stage = FoxgloveChannels(recording.robot, context)
+            stage = FoxgloveChannels(recording.robot, functools.partial(_in_file, context))
             for frame in frames(recording, rate):
                 stage.show(frame)
                 count += 1
@@ -211,4 +233,4 @@ def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     return count
 
 
-__all__ = ["FoxgloveChannels", "write"]
+__all__ = ["Channel", "FoxgloveChannels", "OpenChannel", "write"]

@@ -69,7 +69,7 @@ def _rows(time: Float[ndarray, "T"], rate: float | None) -> ndarray:
 
 
 def _specific_force(recording: Recording) -> Float[ndarray, "T 3"]:
-    """What an IMU at the base's origin would have read, by the change of its velocity."""
+    """Return what an IMU at the base's origin would have read, by the change of its velocity."""
     gravity = np.array(recording.meta.get("gravity", GRAVITY))
     R_WB = np.moveaxis(to_rotation(recording.q[:, 3:7].T), -1, 0)
     velocity = np.einsum("tij,tj->ti", R_WB, recording.v[:, 3:6])

@@ -28,7 +28,7 @@ Makes = Callable[[Frame], bytes]
 
 
 def topics(robot: Robot) -> dict[str, tuple[str, Makes]]:
-    """What is said of every frame: type and message by topic."""
+    """Return the topics of every frame: type and message by topic."""
     names = robot.joint_names
     found: dict[str, tuple[str, Makes]] = {
         "/joint_states": (

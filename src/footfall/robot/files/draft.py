@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import ModelError
+from footfall.errors import ModelError, unknown
 from footfall.robot.files.guard import MOST_DEPTH, MOST_LINKS
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
+from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from nptrace._types import Given
 
 STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
+FACINGS = {"x": 0.0, "-x": math.pi, "y": -math.pi / 2, "-y": math.pi / 2}  # [rad] that turn each of them to x
+FACING = "faces_x"  # the link on which a robot is turned
 
 
 def stand_of(poses: Mapping[str, Given]) -> str | None:
@@ -54,6 +58,7 @@ class Draft:
     frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
     remarks: list[str] = field(default_factory=list)  # for a warning
     loops: list[Loop] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)  # links whose inertia no body can have and that were read to repair
 
     def check(self, where: str) -> None:
         """Refuse all that is not one tree of bearable size. Robot would find some of it only by deep recursion."""
@@ -73,7 +78,42 @@ class Draft:
         roots = [link.name for link in self.links if link.name not in parent]
         if len(roots) > 1:
             first = ", ".join(roots[:8])
-            raise ModelError(f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree")
+            raise ModelError(
+                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or say by root=NAME"
+                " (--root NAME) which is the robot's"
+            )
+
+    def only(self, root: str) -> Draft:
+        """Return what hangs on one of the roots."""
+        moved = {joint.child for joint in self.joints}
+        roots = [link.name for link in self.links if link.name not in moved]
+        if root not in roots:
+            raise unknown("root", root, roots)
+        children, kept = self.children(), [root]
+        for link in kept:  # grows as it goes; a link that comes twice is refused later
+            kept += [joint.child for joint in children[link] if joint.child not in kept]
+        inside = set(kept)
+        joints = [joint for joint in self.joints if joint.parent in inside]
+        names = {joint.name for joint in joints}
+        tied = [loop for loop in self.loops if {loop.first, loop.second} <= (names if loop.kind == "joint" else inside)]
+        return replace(
+            self,
+            links=[link for link in self.links if link.name in inside],
+            joints=joints,
+            actuators=[actuator for actuator in self.actuators if actuator.joint in names],
+            loops=tied,
+        )
+
+    def facing(self, axis: str) -> Draft:
+        """Return the robot turned so that an axis of its base becomes x: welded to a frame that faces there."""
+        weld = Joint(
+            name=f"{FACING}_joint",
+            kind="fixed",
+            parent=FACING,
+            child=self.root(),
+            rotation=about_axis(np.array([0.0, 0.0, 1.0]), FACINGS[axis]),
+        )
+        return replace(self, links=[Link.massless(FACING), *self.links], joints=[weld, *self.joints])
 
     def root(self) -> str:
         moved = {joint.child for joint in self.joints}

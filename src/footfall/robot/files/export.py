@@ -301,7 +301,7 @@ def _across(foot: Foot) -> ndarray:
 
 
 def _half_width(foot: Foot) -> float:
-    """Of a wheel [m]: its tyre is round, and as wide as it is thick."""
+    """Return half the width of a wheel [m]: its tyre is round, and as wide as it is thick."""
     return max(foot.tyre, 0.1 * foot.radius)
 
 

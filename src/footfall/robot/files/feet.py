@@ -39,6 +39,7 @@ _ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
 _SIDES = {"left": "L", "right": "R"}
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
 _ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb so called may be no leg
+_SQUARE = 0.9  # cosine of an angle that counts as none, between axes of the base and where legs are
 _MIRRORED = 0.003  # [m] by which feet of left and right may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
@@ -160,7 +161,7 @@ class FootFinder:
         return legs if len(legs) == len(LEGS) else []
 
     def _called_feet(self) -> list[_Place]:
-        """Of every limb the link that is called a foot: bipeds, hexapods, names that say no leg."""
+        """Return the link of every limb that is called a foot: bipeds, hexapods, names that say no leg."""
         limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 
@@ -181,6 +182,24 @@ class FootFinder:
                 _, _, link, shape = min(options, key=lambda option: option[:2])
                 return _Place(link, shape)
         return _Place(min(links, key=lambda link: self.X_RL[link].p[2]))
+
+    def facing(self) -> str:
+        """Return the axis of the base along which the robot faces, by the names that the file gives its legs; x where
+        they do not tell, or contradict where left and right are."""
+        places = self._by_name() or self._called_feet()
+        names = [next((leg for leg in map(leg_of, self._lineage(place)) if leg), None) for place in places]
+        if sorted(filter(None, names)) != sorted(LEGS):
+            return "x"
+        hips = dict(zip(names, (self.X_RL[self._hip(place.link)].p[:2] for place in places)))
+        ahead = hips["LF"] + hips["RF"] - hips["LH"] - hips["RH"]
+        left = hips["LF"] + hips["LH"] - hips["RF"] - hips["RH"]
+        length = float(np.hypot(*ahead))
+        if length < 1e-6 or ahead[0] * left[1] - ahead[1] * left[0] < _SQUARE * length * float(np.hypot(*left)):
+            return "x"
+        k = int(np.argmax(np.abs(ahead)))
+        if abs(ahead[k]) < _SQUARE * length:
+            return "x"
+        return ("" if ahead[k] > 0 else "-") + "xy"[k]
 
     # -- names -------------------------------------------------------------------------------------------------------
     def _named(self, places: list[_Place]) -> list[Foot]:

@@ -22,6 +22,7 @@ MOST_DEPTH = 100
 MOST_LINKS = 1000
 MOST_ELEMENTS = 20_000
 MOST_REFERENCES = 5000  # files that a model may name
+POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
 MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
 _SHOWN = 60  # characters of a culprit that a message quotes
@@ -38,7 +39,7 @@ def shown(value: object) -> str:
 
 
 def label(element: ET.Element) -> str:
-    """What a message calls an element: ``joint 'LF_HAA'``, ``mass``."""
+    """Return the name of an element in messages: ``joint 'LF_HAA'``, ``mass``."""
     name = element.get("name")
     return f"{element.tag} {shown(name)}" if name else f"<{shown(element.tag)[1:-1]}>"
 
@@ -141,6 +142,10 @@ def unique(names: Iterable[str], what: str, where: str) -> None:
         seen.add(name)
 
 
+class _Outside(Exception):
+    """Why a file that a model names is not looked for."""
+
+
 @dataclass
 class Package:
     """The folder that a model file may point into, and what was looked for in vain.
@@ -151,6 +156,7 @@ class Package:
 
     model: Path
     missing: dict[str, None] = field(default_factory=dict)  # in the order found, each once
+    outside: dict[str, str] = field(default_factory=dict)  # what is not opened wherever it is, and why
 
     def __post_init__(self) -> None:
         self.model = self.model.resolve()
@@ -162,59 +168,75 @@ class Package:
     def find(self, reference: str, base: Path | None = None, what: str = "mesh") -> Path | None:
         """Return the file behind a reference; None (and noted in ``missing``) when it is not there.
 
-        Absolute paths and paths that lead out of the package folder are refused.
+        Absolute paths and paths that lead out of the package folder are not looked for: noted in ``outside``, or
+        refused where the model is not whole without them, as with an include.
         """
         self.asked += 1
         if self.asked > MOST_REFERENCES:
             raise ModelError(f"{shown(self.model.name)} names more than {MOST_REFERENCES} files")
-        text = reference.strip().replace("\\", "/")
-        place = f"{what} {shown(reference)} of {shown(self.model.name)}"
-        if scheme := re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?", text):
-            if scheme[1].lower() == "file":
-                raise ModelError(f"{place} is an absolute path: only paths inside the package are allowed")
-            if scheme[1].lower() != "package":  # never fetched
-                return self._gone(reference)
-            name, _, rest = text[scheme.end() :].partition("/")
-            self._check_relative(rest, place)
-            if not name:
-                raise ModelError(f"{place} names no package")
-            root = self._package(name)
-            if root is None:
-                if _climbs(PurePosixPath(rest)):
-                    raise ModelError(f"{place} leads out of its package")
-                return self._gone(reference)
-            return self._inside(root, root / rest, reference, place)
-        self._check_relative(text, place)
-        return self._inside(self.folder, (base or self.model.parent) / text, reference, place)
-
-    def _check_relative(self, text: str, place: str) -> None:
-        if "\0" in text:
-            raise ModelError(f"{place} holds a null character")
-        if text.startswith(("/", "~")) or PureWindowsPath(text).drive:
-            raise ModelError(f"{place} is an absolute path: only paths inside the package are allowed")
-
-    def _inside(self, root: Path, target: Path, reference: str, place: str) -> Path | None:
         try:
-            resolved = target.resolve()
-            there = resolved.is_file()
-        except (OSError, ValueError, RuntimeError):
-            return self._gone(reference)
-        if not resolved.is_relative_to(root.resolve()):
-            raise ModelError(f"{place} leads out of the package folder {shown(root.name or root)}")
-        return resolved if there else self._gone(reference)
+            found = self._find(reference.strip().replace("\\", "/"), base or self.model.parent)
+        except _Outside as why:
+            if what == "include":
+                raise ModelError(f"{what} {shown(reference)} of {shown(self.model.name)} {why}") from None
+            self.outside[reference] = str(why)
+            return None
+        if found is None:
+            self.missing[reference] = None
+        return found
+
+    def _find(self, text: str, base: Path) -> Path | None:
+        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?", text)
+        if scheme is None:
+            _check_relative(text)
+            return _inside(self.folder, base / text)
+        if scheme[1].lower() == "file":
+            raise _Outside("is an absolute path, and only paths inside the package are opened")
+        if scheme[1].lower() != "package":  # never fetched
+            return None
+        name, _, rest = text[scheme.end() :].partition("/")
+        _check_relative(rest)
+        if not name:
+            raise _Outside("names no package")
+        root = self._package(name)
+        if root is not None:
+            return _inside(root, root / rest)
+        if _climbs(PurePosixPath(rest)):
+            raise _Outside("leads out of its package")
+        beside = [near / name for near in (self.model.parent, self.folder) if name not in (".", "..")]
+        folder = next((folder for folder in beside if folder.is_dir()), None)  # of this package, called one
+        return None if folder is None else _inside(self.folder, folder / rest)
 
     def _package(self, name: str) -> Path | None:
-        for folder in list(self.model.parents)[:8]:
-            if folder.name == name:
-                return folder
-            if folder == self.folder and (folder / "package.xml").is_file() and _package_name(folder) == name:
-                return folder
-        beside = [base / name for base in (self.model.parent, self.folder) if name not in (".", "..")]
-        return next((folder for folder in beside if folder.is_dir()), None)  # a folder of this package, called one
+        """The package of that name that the model lies in: by its own folder's name, else by a ``package.xml``.
 
-    def _gone(self, reference: str) -> Path | None:
-        self.missing[reference] = None
+        That a folder far above is called so is not enough: any file of a user lies below a folder of the user's name.
+        """
+        for folder in list(self.model.parents)[:8]:
+            if folder.is_relative_to(self.folder) and folder.name == name:
+                return folder
+            if (folder / "package.xml").is_file() and _package_name(folder) == name:
+                return folder
         return None
+
+
+def _check_relative(text: str) -> None:
+    if "\0" in text:
+        raise _Outside("holds a null character")
+    if text.startswith(("/", "~")) or PureWindowsPath(text).drive:
+        raise _Outside("is an absolute path, and only paths inside the package are opened")
+
+
+def _inside(root: Path, target: Path) -> Path | None:
+    """The file, wherever symbolic links lead, if it is there."""
+    try:
+        resolved = target.resolve()
+        there = resolved.is_file()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    if not resolved.is_relative_to(root.resolve()):
+        raise _Outside(f"leads out of the package folder {shown(root.name or root)}")
+    return resolved if there else None
 
 
 def _climbs(path: PurePosixPath) -> bool:

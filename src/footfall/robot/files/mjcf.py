@@ -13,12 +13,13 @@ import xml.etree.ElementTree as ET
 import numpy as np
 from numpy import ndarray
 
-from footfall.errors import InputError, MissingExtraError, ModelError
+from footfall.errors import InputError, MissingExtraError, ModelError, unknown
 from footfall.robot.files.draft import Draft, Shape
 from footfall.robot.files.guard import Package, label, shown
 from footfall.robot.files.mjcf_equalities import read_loops
 from footfall.robot.files.mjcf_guard import CleanMjcf, MeshAsset, clean
-from footfall.robot.files.urdf import UNLIMITED, lenient_link
+from footfall.robot.files.repair import REMEDY, is_broken
+from footfall.robot.files.urdf import joint_range, lenient_link
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
@@ -35,26 +36,54 @@ _SHAPES = {
 }  # geom type -> kind, sizes used
 
 
-def read_mjcf(root: ET.Element, package: Package, floating: bool | None) -> Draft:
-    """Return the draft of a ``<mujoco>`` element."""
+def read_mjcf(
+    root: ET.Element, package: Package, floating: bool | None, base: str | None = None, repair: bool = False
+) -> Draft:
+    """Return the draft of a ``<mujoco>`` element; ``base``: which of its bodies in the world is the robot; ``repair``:
+    inertias that no body can have are read all the same."""
     try:
         import mujoco
     except ImportError:
         raise MissingExtraError("reading MJCF files", "models", "mujoco") from None
     cleaned = clean(root, package)
     where = package.model.name
+    broken = _broken(cleaned.root, repair)
     try:
         spec = mujoco.MjSpec.from_string(ET.tostring(cleaned.root, encoding="unicode"))
         model = spec.compile()
     except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
         said = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy: no help
-        raise ModelError(f"{where}: MuJoCo refuses it: {said}") from None
-    return _Reader(model, cleaned, where).draft(floating)
+        remedy = f"; {REMEDY}" if broken and not repair else ""
+        raise ModelError(f"{where}: MuJoCo refuses it: {said}{remedy}") from None
+    draft = _Reader(model, cleaned, where, base).draft(floating)
+    draft.broken = [name for name in broken if name in {link.name for link in draft.links}]
+    return draft
+
+
+def _broken(root: ET.Element, repair: bool) -> list[str]:
+    """Bodies whose <inertial> no body can have; to repair them, they get one that MuJoCo reads."""
+    found = []
+    for body in root.iter("body"):
+        for inertial in body.findall("inertial"):
+            diagonal, full = inertial.get("diaginertia"), inertial.get("fullinertia")
+            if diagonal is not None:
+                tensor = np.diag([float(x) for x in diagonal.split()])
+            elif full is not None:
+                xx, yy, zz, xy, xz, yz = (float(x) for x in full.split())
+                tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            else:
+                continue
+            if is_broken(tensor) and float(inertial.get("mass", "0")) > 0:
+                found.append(body.get("name", ""))
+                if repair:
+                    inertial.attrib.pop("fullinertia", None)
+                    inertial.set("diaginertia", " ".join(["%r" % (1e-6 * float(inertial.attrib["mass"]))] * 3))
+    return found
 
 
 class _Reader:
-    def __init__(self, model: Given, cleaned: CleanMjcf, where: str) -> None:
-        self.model, self.cleaned, self.where = model, cleaned, where
+    def __init__(self, model: Given, cleaned: CleanMjcf, where: str, wanted: str | None) -> None:
+        self.model, self.cleaned, self.where, self.wanted = model, cleaned, where, wanted
         self.bodies = [model.body(i).name for i in range(model.nbody)]
         for key in (
             "body_pos",
@@ -85,8 +114,10 @@ class _Reader:
             floating=base > 0,
             remarks=self.cleaned.remarks,
         )
+        only = self.model.body_rootid[self.bodies.index(self.wanted)] if self.wanted else 0
         for body in range(self.model.nbody):
-            if base in (0, self.model.body_rootid[body]):
+            root = self.model.body_rootid[body]
+            if base in (0, root) and (not only or root in (0, only)):
                 self._add(draft, body, base)
         self._remark_base(draft, base)
         self._add_shapes(draft)
@@ -104,6 +135,11 @@ class _Reader:
         free = [i for i in top if self._is_free(i)]
         if not top:
             raise ModelError(f"{self.where}: the model has no bodies")
+        if self.wanted is not None:
+            if self.wanted not in [self.bodies[i] for i in top]:
+                raise unknown("root", self.wanted, [self.bodies[i] for i in top])
+            top = [i for i in top if self.bodies[i] == self.wanted]
+            moving = [i for i in moving if i in top]
         if floating is False and free:
             raise InputError(f"{self.where}: '{self.bodies[free[0]]}' has a free joint: its base cannot be fixed")
         if not free and not floating:
@@ -111,7 +147,9 @@ class _Reader:
         roots = moving or top
         if len(roots) > 1:
             names = ", ".join(self.bodies[i] for i in roots)
-            raise ModelError(f"{self.where}: the model has {len(roots)} roots, {names}: one robot is wanted")
+            raise ModelError(
+                f"{self.where}: the model has {len(roots)} roots, {names}: root=NAME (--root NAME) says which one"
+            )
         if not free and self.model.body_jntnum[roots[0]]:
             name = self.bodies[roots[0]]
             raise InputError(f"{self.where}: '{name}' is jointed to the world, so that floating=True cannot be")
@@ -123,7 +161,7 @@ class _Reader:
         return bool(self.model.body_jntnum[body] and self.model.jnt_type[self.model.body_jntadr[body]] == _FREE)
 
     def _remark_base(self, draft: Draft, base: int) -> None:
-        """What a default class gives a free joint along with the others: it would hold the trunk to the world."""
+        """Remark on what a default class gives a free joint, too: it would hold the trunk to the world."""
         if not (base > 0 and self._is_free(base)):
             return
         at = self.model.jnt_dofadr[self.model.body_jntadr[base]]
@@ -191,17 +229,19 @@ class _Reader:
 
     def _joint(self, j: int, name: str, parent: str, child: str, X_PJ: Transform, axis: ndarray) -> Joint:
         m, dof = self.model, self.model.jnt_dofadr[j]
+        kind = "prismatic" if m.jnt_type[j] == _SLIDE else "revolute"
         lower, upper = (float(x) for x in m.jnt_range[j]) if m.jnt_limited[j] else (-math.inf, math.inf)
+        lower, upper = joint_range(kind, lower, upper)
         return Joint(
             name=name,
-            kind="prismatic" if m.jnt_type[j] == _SLIDE else "revolute",
+            kind=kind,
             parent=parent,
             child=child,
             origin=X_PJ.p,
             rotation=X_PJ.R,
             axis=axis,
-            lower=-math.inf if lower <= -UNLIMITED else lower,
-            upper=math.inf if upper >= UNLIMITED else upper,
+            lower=lower,
+            upper=upper,
             damping=float(m.dof_damping[dof]),
             dry_friction=float(m.dof_frictionloss[dof]),
             armature=float(m.dof_armature[dof]),

@@ -46,7 +46,7 @@ _MOST = {
     "joint": 6 * MOST_LINKS,
     "motor": MOST_LINKS,
 }
-_WORD = None  # an attribute that is no number
+_WORD = None  # an attribute that is not a number
 _Counts = dict[str, "tuple[int, int] | None"]
 _TURN: _Counts = {"quat": (4, 4), "axisangle": (4, 4), "xyaxes": (6, 6), "zaxis": (3, 3), "euler": (3, 3)}
 _ACTUATOR: _Counts = {
@@ -112,7 +112,15 @@ _PASSED: dict[str, _Counts] = {
         "friction": (1, 3),
         **_TURN,
     },
-    "site": {"name": _WORD, "class": _WORD, "pos": (3, 3), "fromto": (6, 6), **_TURN},
+    "site": {
+        "name": _WORD,
+        "class": _WORD,
+        "type": _WORD,
+        "size": (1, 3),
+        "pos": (3, 3),
+        "fromto": (6, 6),
+        **_TURN,
+    },
     "actuator": {},
     **dict.fromkeys(ACTUATORS, _ACTUATOR),
     "keyframe": {},
@@ -420,7 +428,7 @@ _LISTED = 8  # names of one kind
 
 
 def left_out(root: ET.Element) -> list[str]:
-    """What is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
+    """Return what is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
     left = [words for tag, words in _SECTIONS.items() if any(len(s) for s in root.findall(tag))]
     mocap = sorted({body.get("name", "?") for body in root.iter("body") if body.get("mocap") == "true"})
     left += [f"mocap bodies ({', '.join(map(shown, mocap[:_LISTED]))})"] if mocap else []

@@ -17,27 +17,40 @@ from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.robot.files.draft import Draft, Shape
-from footfall.robot.files.guard import MOST_LINKS, MOST_VALUE, Package, label, number, numbers, shown, unique
+from footfall.robot.files.guard import (
+    MOST_LINKS,
+    MOST_VALUE,
+    POINT_SIZE,
+    Package,
+    label,
+    number,
+    numbers,
+    shown,
+    unique,
+)
 from footfall.robot.model.loops import Loop
 from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.transform import Transform
 
 UNLIMITED = 1e9  # a limit as large as this, or an effort or velocity of zero, says that there is none
-POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
+WHEEL_TURNS = 20.0  # a joint whose limits are this far apart turns as far as it likes: no leg does, wheels do
 _OF_GAZEBO = {"material", "mu1", "mu2", "visual"}  # friction is spoken of where there is a foot, colours are not needed
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
-def read_urdf(root: ET.Element, package: Package) -> Draft:
-    """Return the draft of a ``<robot>`` element."""
+def read_urdf(root: ET.Element, package: Package, repair: bool = False) -> Draft:
+    """Return the draft of a ``<robot>`` element; ``repair``: inertias that no link can have are read all the same."""
     where = package.model.name
     links, joints = root.findall("link"), root.findall("joint")
     if len(links) > MOST_LINKS or len(joints) > MOST_LINKS:
         raise ModelError(f"{where}: more than {MOST_LINKS} links")
-    if any(child.tag.startswith("xacro:") for child in root.iter()):
-        raise ModelError(f"{where}: this is a xacro template: expand it to a URDF first")
+    if any(child.tag.rpartition("}")[0].endswith("xacro") or child.tag.startswith("xacro:") for child in root.iter()):
+        raise ModelError(
+            f"{where}: this is a xacro template, which is a program and is not run here: expand it with"
+            f" 'xacro {where} -o robot.urdf' (pip install xacro, or from ROS) and load robot.urdf"
+        )
     if not links:
         raise ModelError(f"{where}: the robot has no links")
     for element in [*links, *joints]:
@@ -48,7 +61,7 @@ def read_urdf(root: ET.Element, package: Package) -> Draft:
     links, joints = _without_world(links, joints)
     draft = Draft(name=root.get("name") or package.model.stem, links=[], joints=[])
     welded = {tie.get("link") for j in joints if j.get("type") == "fixed" for tie in j.findall("child")}
-    draft.links += [_link(link, link.get("name") in welded, draft.remarks) for link in links]
+    draft.links += [_link(link, link.get("name") in welded, draft, repair) for link in links]
     known = {link.name for link in draft.links}
     for element in joints:
         joint, actuator = _joint(element, known)
@@ -94,7 +107,7 @@ def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
 
 
 def _left_out(root: ET.Element) -> list[str]:
-    """What is not taken over, in words; drawings apart."""
+    """Return what is not taken over, in words; drawings apart."""
     kinds = {"transmission": "transmissions", "ros2_control": "ros2_control", "sensor": "sensors"}
     left = [words for tag, words in kinds.items() if root.find(tag) is not None]
     inside = {"calibration": "calibrations", "safety_controller": "safety controllers"}
@@ -158,7 +171,7 @@ def _pose(element: ET.Element, owner: str) -> Transform:
     return Transform(from_euler(np.array([yaw, pitch, roll]), "zyx"), xyz)
 
 
-def _link(element: ET.Element, welded: bool, remarks: list[str]) -> Link:
+def _link(element: ET.Element, welded: bool, draft: Draft, repair: bool) -> Link:
     name = element.attrib["name"]
     owner = f"link {shown(name)}"
     inertial = _one(element, "inertial", owner)
@@ -177,8 +190,11 @@ def _link(element: ET.Element, welded: bool, remarks: list[str]) -> Link:
     if mass == 0 and not welded:
         raise ModelError(f"mass of {owner} must be positive, since it has an inertia: or leave its <inertial> out")
     if mass == 0:
-        remarks.append(f"{owner} has an inertia and no mass: its inertia is left out")
+        draft.remarks.append(f"{owner} has an inertia and no mass: its inertia is left out")
         return Link.massless(name)
+    if repair and mass > 0 and np.linalg.eigvalsh(tensor)[0] < 0:
+        draft.broken.append(name)
+        tensor = mass * POINT_SIZE**2 * np.eye(3)
     return lenient_link(name, mass, X_LC.p, X_LC.R @ tensor @ X_LC.R.T)
 
 
@@ -218,6 +234,7 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
     axis = numbers(_needed(tie, "xyz", owner), f"axis of {owner}", 3) if tie is not None else np.array([1.0, 0.0, 0.0])
     limit, dynamics = _one(element, "limit", owner), _one(element, "dynamics", owner)
     lower, upper = _range(limit, owner) if kind != "continuous" else (-math.inf, math.inf)
+    lower, upper = joint_range(_KINDS[kind], lower, upper)
     joint = Joint(
         name=name,
         kind=_KINDS[kind],
@@ -243,6 +260,13 @@ def _range(limit: ET.Element | None, owner: str) -> tuple[float, float]:
     if limit is None or not {"lower", "upper"} & set(limit.attrib):
         return -math.inf, math.inf
     lower, upper = _value(limit, "lower", owner, 0.0), _value(limit, "upper", owner, 0.0)
+    return lower, upper
+
+
+def joint_range(kind: str, lower: float, upper: float) -> tuple[float, float]:
+    """Return limits without those that say that there is none: huge numbers, and some tens of turns."""
+    if kind == "revolute" and upper - lower >= WHEEL_TURNS * 2.0 * math.pi:
+        return -math.inf, math.inf
     return -math.inf if lower <= -UNLIMITED else lower, math.inf if upper >= UNLIMITED else upper
 
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from footfall.errors import ModelError, callers_level
-from footfall.robot.files.draft import Draft, tensor_about_com
+from footfall.errors import InputError, ModelError, callers_level
+from footfall.robot.files.draft import FACING, FACINGS, Draft, tensor_about_com
 from footfall.robot.files.export import to_mjcf, to_urdf, write
 from footfall.robot.files.feet import FeetGiven, FootFinder, in_leg_order
-from footfall.robot.files.guard import ModelWarning, Package, parse_xml, read_bytes, shown
-from footfall.robot.files.urdf import POINT_SIZE, read_urdf
+from footfall.robot.files.guard import POINT_SIZE, ModelWarning, Package, parse_xml, read_bytes, shown
+from footfall.robot.files.repair import REMEDY, impossible, listed, repaired
+from footfall.robot.files.urdf import read_urdf
 from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.parts import Foot, Joint
 
@@ -26,7 +28,7 @@ _TRIANGLE_SLACK = 1e-6
 GROUND_FRICTION = 0.8  # of ``contact.ground.Plane`` and of the command line
 _LARGE = 20.0  # [m] no robot is longer, but one in millimetres is
 
-__all__ = ["ModelWarning", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
+__all__ = ["ModelWarning", "draft_of", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
 
 
 def load_model(
@@ -35,43 +37,53 @@ def load_model(
     name: str | None = None,
     floating: bool | None = None,
     lock_wheels: bool = True,
+    root: str | None = None,
+    forward: str | None = None,
+    repair_inertia: bool = False,
 ) -> Robot:
     """Return the robot of a URDF or MJCF file.
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
     objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
     ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, for the controller ``Wheels``.
-    Meshes are not needed and not read, a foot's apart; whatever is assumed or left out is said in one ``ModelWarning``.
+    ``root``: the link or body that the robot hangs on, where the file holds several. ``forward``: the axis of the base
+    along which the robot faces, x, -x, y or -y; found by the names of its legs unless given. ``repair_inertia``:
+    inertias that no link can have are replaced by those of the links' shapes.
+    Meshes are not needed and not read, a foot's apart; one ``ModelWarning`` lists what is assumed or left out.
     """
     try:
         file = Path(path).expanduser()
     except (TypeError, RuntimeError):
         raise ModelError(f"a model's path must be a path, got {path!r}") from None
-    draft, package = read_draft(file, floating)
+    if forward is not None and forward not in FACINGS:
+        raise InputError(f"a robot faces along {', '.join(FACINGS)}, not {forward!r}")
+    draft, package = read_draft(file, floating, root, repair_inertia)
     if floating is not None:
         draft.floating = floating
     if name is not None:
         draft.name = name
-    robot, remarks = _assemble(draft, feet, file, lock_wheels)
+    robot, remarks = _assemble(draft, feet, file, lock_wheels, forward, repair_inertia)
     if floating is None and draft.floating and draft.root() == "world":
         remarks.append("its root 'world' floats with the rest: floating=False fixes it")
-    if package.missing:
-        remarks.insert(0, _missing(list(package.missing)))
+    remarks[:0] = _not_read(package)
     if remarks:
         warnings.warn(f"{file.name}: {'; '.join(remarks)}", ModelWarning, stacklevel=callers_level())
     return robot
 
 
-def read_draft(file: Path, floating: bool | None = None) -> tuple[Draft, Package]:
-    """What a URDF or MJCF file states, and the folder it may point into."""
+def read_draft(
+    file: Path, floating: bool | None = None, base: str | None = None, repair: bool = False
+) -> tuple[Draft, Package]:
+    """Return what a URDF or MJCF file states, and its package; ``base``: the robot's root, where there are several."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":
-        draft = read_urdf(root, package)
+        draft = read_urdf(root, package, repair)
+        draft = draft if base is None else draft.only(base)
     elif root.tag == "mujoco":
         from footfall.robot.files.mjcf import read_mjcf  # needs MuJoCo, an optional package
 
-        draft = read_mjcf(root, package, floating)
+        draft = read_mjcf(root, package, floating, base, repair)
     else:
         raise ModelError(
             f"{file.name}: the root element is {shown(root.tag)}: 'robot' (URDF) or 'mujoco' (MJCF) is wanted"
@@ -79,19 +91,71 @@ def read_draft(file: Path, floating: bool | None = None) -> tuple[Draft, Package
     return draft, package
 
 
-def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> tuple[Robot, list[str]]:
+def draft_of(robot: Robot) -> tuple[Draft, Package]:
+    """What the file of a robot states; of several roots in it, the robot's."""
+    assert robot.model_file is not None
+    try:
+        return read_draft(robot.model_file)
+    except ModelError:
+        base = next((link.name for link in robot.links if link.name != FACING), None)
+        return read_draft(robot.model_file, base=base)
+
+
+def _assemble(
+    draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, forward: str | None, repair: bool
+) -> tuple[Robot, list[str]]:
     where = file.name
     draft.check(where)
+    turned = None if draft.floating else "x"  # what stands on the ground is as it was put there
+    turned = forward or turned or FootFinder(draft).facing()
+    if turned != "x":
+        draft = draft.facing(turned)
+        if forward is None:
+            words = f"it faces {turned} by the names of its legs, and is turned to face x (forward='x' if it does not)"
+            draft.remarks.append(words)
+    wrong = impossible(draft)
     odd = [link.name for link in draft.links if link.as_published]
+    if wrong and not repair:
+        first = next(iter(wrong))
+        draft.remarks.append(f"the inertia of {listed(list(wrong))} cannot be: {wrong[first]}; {REMEDY}")
+    replaced = list(dict.fromkeys([*draft.broken, *wrong])) if repair else []
+    robot, finder = _built(repaired(draft, replaced), given, file, lock_wheels, odd)
+    failing = _failing(robot, odd)
+    if failing and repair:
+        replaced += [name for names, _ in failing for name in names if name not in replaced]
+        robot, finder = _built(repaired(draft, replaced), given, file, lock_wheels, odd)
+        failing = _failing(robot, [name for name in odd if name not in replaced])
+    if failing:
+        names, words = failing[0]
+        more = listed([name for others, _ in failing for name in others])
+        also = f" (in all: {more})" if len(failing) > 1 else ""
+        raise ModelError(f"inertia of link '{names[0]}' {words}{also}; {REMEDY}")
+    if replaced:
+        draft.remarks.append(f"the inertia of {listed(replaced)} could not be and is replaced by that of its shape")
+        chosen = Provenance("chosen", f"of its shape, as {where} has none that can be")
+        of_links = {f"{name}.inertia": chosen for name in replaced}
+        robot = robot.replace(provenance={**robot.provenance, **of_links})
+    feet = list(robot.feet)
+    feet_of: dict[str, list[str]] = {}
+    for foot_name, assumption in finder.assumed.items():
+        feet_of.setdefault(assumption, []).append(foot_name)
+    assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
+    size = float(np.ptp([X_RL.p for X_RL in finder.X_RL.values()], axis=0).max())
+    large = [f"it is {size:.0f} m long: lengths in a model file are metres"] if size > _LARGE else []
+    return robot, [*draft.remarks, *_frictions(draft, feet), *large, *finder.remarks, *assumed]
+
+
+def _built(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, odd: list[str]) -> tuple[Robot, FootFinder]:
+    """The robot of a draft, and what found its feet."""
     finder = FootFinder(draft)
     feet = finder.found() if given is None else finder.given(given)
     finder.check_mirrored(feet)
     if finder.wheels and lock_wheels:
-        _lock(draft, finder.wheels)
+        draft = _locked(draft, finder.wheels)
         feet = [Foot(name=foot.name, link=foot.link, position=foot.position, radius=foot.radius) for foot in feet]
         finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
-    notes = f"read from {where}"
+    notes = f"read from {file.name}"
     if feet and not finder.assumed:
         notes += "; its feet are spheres of the file" if given is None else "; its feet were given"
     if odd:
@@ -104,23 +168,16 @@ def _assemble(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool) -> 
         actuators=draft.actuators,
         floating=draft.floating,
         poses={key: _pose(joints, *pose) for key, pose in draft.poses.items()},
-        provenance={"*": Provenance("imported", where), **_assumed(feet, finder)},
+        provenance={"*": Provenance("imported", file.name), **_assumed(feet, finder)},
         notes=notes,
         model_file=file,
         loops=draft.loops,
     )
-    _check_bodies(robot, odd)
-    feet_of: dict[str, list[str]] = {}
-    for foot_name, assumption in finder.assumed.items():
-        feet_of.setdefault(assumption, []).append(foot_name)
-    assumed = [f"foot {', '.join(names)}: {assumption}" for assumption, names in feet_of.items()]
-    size = float(np.ptp([X_RL.p for X_RL in finder.X_RL.values()], axis=0).max())
-    large = [f"it is {size:.0f} m long: lengths in a model file are metres"] if size > _LARGE else []
-    return robot, [*draft.remarks, *_frictions(draft, feet), *large, *finder.remarks, *assumed]
+    return robot, finder
 
 
 def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
-    """What the file says of its feet's friction, unless that is what grounds have anyway."""
+    """Return the friction of the feet in the file, unless that is what grounds have anyway."""
     said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
     if not said:
         return []
@@ -128,9 +185,9 @@ def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
     return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} unless told otherwise"]
 
 
-def _lock(draft: Draft, names: list[str]) -> None:
-    """Make joints fixed at zero."""
-    draft.joints = [
+def _locked(draft: Draft, names: list[str]) -> Draft:
+    """The draft with some joints fixed at zero."""
+    joints = [
         Joint(
             name=joint.name,
             kind="fixed",
@@ -143,8 +200,9 @@ def _lock(draft: Draft, names: list[str]) -> None:
         else joint
         for joint in draft.joints
     ]
-    draft.actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
-    draft.loops = [loop for loop in draft.loops if loop.kind != "joint" or not {loop.first, loop.second} & set(names)]
+    actuators = [actuator for actuator in draft.actuators if actuator.joint not in names]
+    loops = [loop for loop in draft.loops if loop.kind != "joint" or not {loop.first, loop.second} & set(names)]
+    return replace(draft, joints=joints, actuators=actuators, loops=loops)
 
 
 def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Pose:
@@ -162,8 +220,10 @@ def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
     }
 
 
-def _check_bodies(robot: Robot, odd: list[str]) -> None:
-    """Links are allowed odd tensors; the moving bodies that they are welded into are not."""
+def _failing(robot: Robot, odd: list[str]) -> list[tuple[list[str], str]]:
+    """(links, what is wrong) of every body that cannot be. Links are allowed odd tensors; the moving bodies that they
+    are welded into are not."""
+    found = []
     for body in robot.tree.bodies:
         if body.inertia.m <= 0:
             continue
@@ -171,22 +231,30 @@ def _check_bodies(robot: Robot, odd: list[str]) -> None:
         if not members:
             continue
         a, b, c = np.linalg.eigvalsh(tensor_about_com(body.inertia.m, body.inertia.h, body.inertia.I))
-        culprit = f"inertia of link '{members[0]}'"
         least = (
             2 * body.inertia.m * POINT_SIZE**2 + 1e-14 * np.abs(body.inertia.I).max()
         )  # and what rounding makes of it
         if c <= least or a < -1e-9 * c:  # nothing but point masses at one place
-            raise ModelError(
-                f"{culprit} is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"
+            found.append((members, f"is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"))
+        elif a + b < c * (1 - _TRIANGLE_SLACK):
+            found.append(
+                (members, f"is not realisable: principal moments {a:.4g} + {b:.4g} < {c:.4g} kg m² of its body")
             )
-        if a + b < c * (1 - _TRIANGLE_SLACK):
-            raise ModelError(
-                f"{culprit} is not realisable: principal moments {a:.4g} + {b:.4g} < {c:.4g} kg m² of its body"
-            )
+    return found
 
 
-def _missing(references: list[str]) -> str:
-    first = shown(references[0])
-    if len(references) == 1:
-        return f"{first} was not found and is left out (dynamics needs no meshes)"
-    return f"{len(references)} meshes, {first} first, were not found and are left out (dynamics needs no meshes)"
+def _not_read(package: Package) -> list[str]:
+    """What is said of files that the model names and that may not be opened, or are not there."""
+    outside, missing, remarks = list(package.outside), list(package.missing), []
+    if outside:
+        more = "" if len(outside) == 1 else f", as are {len(outside) - 1} more like it"
+        why = package.outside[outside[0]]
+        remarks.append(f"{shown(outside[0])} is left out{more}: it {why} (dynamics needs no meshes)")
+    if len(missing) == 1:
+        remarks.append(f"{shown(missing[0])} was not found and is left out (dynamics needs no meshes)")
+    elif missing:
+        first = shown(missing[0])
+        remarks.append(
+            f"{len(missing)} meshes, {first} first, were not found and are left out (dynamics needs no meshes)"
+        )
+    return remarks

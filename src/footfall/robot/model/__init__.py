@@ -1,1 +1,1 @@
-"""What a robot is: links, joints, feet, the tree, and builders of robots."""
+"""The model of a robot: links, joints, feet, the tree, and builders of robots."""

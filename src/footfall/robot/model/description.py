@@ -1,4 +1,4 @@
-"""What a robot is: links joined into a tree, feet, actuators, poses, and where its numbers come from.
+"""The description of a robot: links joined into a tree, feet, actuators, poses, and the source of its numbers.
 
 ``Robot`` is frozen and checked when made; ``robot.replace(...)`` gives a changed copy. Algorithms read ``robot.tree``.
 """
@@ -63,7 +63,10 @@ class Poses(dict[str, Pose]):
 class Robot:
     """A tree of links on a floating or fixed base.
 
-    ``links[0]`` need not be the root: the one link that is no joint's child is. ``rotors`` says how rotors count:
+    ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
+    they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
+    may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
+    q. ``rotors`` says how rotors count:
     ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
     the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
     last pattern that fits counts.
@@ -71,7 +74,7 @@ class Robot:
 
     name: str
     links: Sequence[Link]
-    joints: Sequence[Joint] = ()
+    joints: Sequence[Joint] = ()  # as they were given; q is in the order of joint_names
     feet: Sequence[Foot] = ()
     actuators: Sequence[Actuator] = ()
     floating: bool = True
@@ -152,7 +155,7 @@ class Robot:
 
     @cached_property
     def loop_axes(self) -> tuple[np.ndarray, ...]:
-        """Of every loop, the directions in which its ends can move apart: known before a trace."""
+        """Return the directions in which the ends of every loop can move apart: known before a trace."""
         if not self.loops:
             return ()
         with nptrace.untraced():
@@ -173,7 +176,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """The same robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no frame of a link.
+        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """

@@ -1,4 +1,4 @@
-"""What the library's robots share: the order of the legs and the mirroring of a left fore leg's numbers."""
+"""Helpers of the library's robots: the order of the legs and the mirroring of a left fore leg's numbers."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ Limb = tuple[int, ...]  # its bodies, root first
 class LimbFrames:
     """How the bodies of like limbs are given like frames, and which of their numbers a trace must not simplify."""
 
-    turns: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)  # R_BN: the new axes of a body in its own
+    new_axes: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)  # R_BN: the new axes of a body in its own
     rotations: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)  # of its joint's frame in its parent
     axes: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # of its joint, in the new axes
     slides: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # of its origin, in the new axes
@@ -56,11 +56,11 @@ class LimbFrames:
 
     def __bool__(self) -> bool:
         """Whether they differ from the robot's own."""
-        return bool(self.turns or self.marks)
+        return bool(self.new_axes or self.marks)
 
     def into(self, body: int, vector: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
         """Return a vector in a body's own axes, in its new axes."""
-        return _clean(self.turns[body].T @ vector) if body in self.turns else vector
+        return _clean(self.new_axes[body].T @ vector) if body in self.new_axes else vector
 
     def point(self, body: int, point: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
         """Return a point of a body in its new frame."""
@@ -74,34 +74,34 @@ class LimbFrames:
 
     def apply(self, tree: Tree) -> Tree:
         """Return the same robot in these frames; in a trace the marked numbers are opaque."""
-        turned = self._turned_tree(tree)
-        parts = {i: _parts(turned, i) for i in {i for i, _ in self.marks}}
+        rotated = self._rotated_tree(tree)
+        parts = {i: _parts(rotated, i) for i in {i for i, _ in self.marks}}
         for (i, part), which in self.marks.items():
             parts[i][part] = nptrace.no_fold(parts[i][part], which, (i, part))
-        return _with_parts(turned, parts)
+        return _with_parts(rotated, parts)
 
-    def _turned_tree(self, tree: Tree) -> Tree:
+    def _rotated_tree(self, tree: Tree) -> Tree:
         bodies = list(tree.bodies)
-        for i, R_BN in self.turns.items():
+        for i, R_BN in self.new_axes.items():
             body = tree.bodies[i]
             own = body.inertia
-            turned = Inertia(own.m, self.into(i, own.h), _clean(symmetric(R_BN.T @ own.J @ R_BN)))
+            rotated = Inertia(own.m, self.into(i, own.h), _clean(symmetric(R_BN.T @ own.J @ R_BN)))
             bodies[i] = replace(
                 body,
                 axis=self.axes[i],
                 X_PJ=Transform(self.rotations[i], self._origin(tree, i)),
-                inertia=turned.to_parent(Transform(np.eye(3), -self.slides[i])) if i in self.slides else turned,
+                inertia=rotated.to_parent(Transform(np.eye(3), -self.slides[i])) if i in self.slides else rotated,
                 spins=tuple(replace(spin, momentum=self.into(i, spin.momentum)) for spin in body.spins),
             )
         feet = tuple(self.point(i, p) for i, p in zip(tree.feet, tree.foot_positions))
         frames = {
-            name: (i, Transform(self.turns[i].T @ X.R, self.point(i, X.p)) if i in self.turns else X)
+            name: (i, Transform(self.new_axes[i].T @ X.R, self.point(i, X.p)) if i in self.new_axes else X)
             for name, (i, X) in tree.frames.items()
         }
         return replace(tree, bodies=tuple(bodies), foot_positions=feet, frames=frames)
 
     def _origin(self, tree: Tree, i: int) -> Float[ndarray, "3"]:
-        """Of a joint's frame, in the new frame of the body that carries it."""
+        """Return the origin of a joint's frame, in the new frame of the body that carries it."""
         p = self.into(tree.parent[i], tree.bodies[i].X_PJ.p)
         if i in self.slides:
             p = p + self.rotations[i] @ self.slides[i]
@@ -131,11 +131,11 @@ def _best(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
     same_axes = all((a == a[0]).all() for a in axes)
     if same_axes and not own.marks:
         return own
-    fewer, turned = _marked(_turned(tree, limbs), tree, limbs)
-    return turned if fewer < products or not same_axes else own
+    fewer, rotated = _marked(_rotated(tree, limbs), tree, limbs)
+    return rotated if fewer < products or not same_axes else own
 
 
-def _turned(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
+def _rotated(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
     """Each body's axes are its parent's, turned no further than its joint needs to be about a coordinate axis."""
     frames = LimbFrames()
     for twins in zip(*limbs):
@@ -144,9 +144,9 @@ def _turned(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
         sign = -1.0 if all(axis[k] < 0 for axis in axes_P) else 1.0
         for i, axis_P in zip(twins, axes_P):
             frames.axes[i] = sign * np.eye(3)[k]
-            frames.rotations[i] = R_PN = _least_turn(k, sign * axis_P)
+            frames.rotations[i] = R_PN = _least_rotation(k, sign * axis_P)
             R_BP = tree.bodies[i].X_PJ.R.T
-            frames.turns[i] = R_BP @ frames.turns.get(tree.parent[i], np.eye(3)) @ R_PN
+            frames.new_axes[i] = R_BP @ frames.new_axes.get(tree.parent[i], np.eye(3)) @ R_PN
     for i in reversed([i for limb in limbs for i in limb]):  # from the feet, for what they hang on to follow
         beside = [frames._origin(tree, k) for k in tree.children[i]]
         beside += [frames.into(i, p) for foot, p in zip(tree.feet, tree.foot_positions) if foot == i]
@@ -155,12 +155,12 @@ def _turned(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
     return frames
 
 
-def _least_turn(k: int, axis: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
+def _least_rotation(k: int, axis: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
     """The least rotation that takes coordinate axis k to ``axis``, after half a turn where the two are opposed."""
     if axis[k] < -0.9:
         half_turn = -np.eye(3)
         half_turn[(k + 1) % 3, (k + 1) % 3] = 1.0
-        return _least_turn(k, -axis) @ half_turn
+        return _least_rotation(k, -axis) @ half_turn
     v = cross(np.eye(3)[k], axis)
     return _clean(np.eye(3) + skew(v) + skew(v) @ skew(v) / (1.0 + axis[k]))
 
@@ -168,7 +168,7 @@ def _least_turn(k: int, axis: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
 # -- marks -------------------------------------------------------------------------------------------------------------
 def _marked(frames: LimbFrames, tree: Tree, limbs: Sequence[Limb]) -> tuple[int, LimbFrames]:
     """(numbers that cost a product, the frames with marks where like limbs differ in zeros and ones)."""
-    tree, products = frames._turned_tree(tree), 0
+    tree, products = frames._rotated_tree(tree), 0
     marks: dict[tuple[int, str], ndarray] = {}
     for twins in zip(*limbs):
         parts = [_parts(tree, i) for i in twins]
@@ -185,7 +185,7 @@ _OTHER = 9.0
 
 
 def _kind(x: ndarray) -> ndarray:
-    """What a trace would do with a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
+    """Return what a trace would do with a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
     return np.where(np.isin(x, (-1.0, 0.0, 1.0)), x, _OTHER)
 
 

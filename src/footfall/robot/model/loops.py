@@ -96,7 +96,7 @@ def check_loops(robot: Robot, tree: Tree) -> None:
 
 
 def loop_axes(tree: Tree, loops: tuple[Loop, ...]) -> tuple[ndarray, ...]:
-    """Of every loop, the directions (columns) in which its ends can move apart, in the axes of its first link.
+    """Return the directions (columns) in which the ends of every loop can move apart, in the axes of its first link.
 
     The ends of a planar linkage cannot leave its plane: a row for that would be empty, and no force could be found for
     it. Directions are coordinate axes wherever these will do.

@@ -43,8 +43,8 @@ def _check_inertias(robot: Robot, tree: Tree) -> None:
     for i in range(len(tree.bodies) - 1, 0, -1):
         body = tree.bodies[i]
         S = motion_screw(body.kind, body.axis)
-        felt = articulated[i] @ S
-        d = float(S @ felt) + body.armature
+        U = articulated[i] @ S
+        d = float(S @ U) + body.armature
         if d <= _THIN * max(float(np.abs(articulated[i]).max()), body.armature):
             raise ModelError(
                 f"joint '{body.joint.name if body.joint else body.name}' moves nothing that has inertia about its axis:"
@@ -53,7 +53,7 @@ def _check_inertias(robot: Robot, tree: Tree) -> None:
         X_PB = body.X_PJ @ screw_motion(S, 0.3 + 0.1 * i)
         to_child = X_PB.motion_matrix()
         articulated[body.parent] = (
-            articulated[body.parent] + to_child.T @ (articulated[i] - np.outer(felt, felt) / d) @ to_child
+            articulated[body.parent] + to_child.T @ (articulated[i] - np.outer(U, U) / d) @ to_child
         )
     if robot.floating:
         base = articulated[0]

@@ -1,6 +1,6 @@
 """A quadruped from a handful of lengths and masses: the parametric robot that the DynaKat report sets out to build.
 
-The trunk is a box, cut by spine joints into equal sections if asked; four legs of two to four joints hang from it,
+The trunk is a box, cut by spine joints into equal sections on request; four legs of two to four joints hang from it,
 mirrored left to right and front to back. Every number is the caller's choice, and the robot's provenance says so.
 """
 

@@ -85,7 +85,7 @@ class Tree:
         return body.kind == "revolute" and float(off @ off) < _CENTRED**2
 
     def parallel_joints(self) -> dict[int, float]:
-        """Of every revolute joint with the axis of its parent's joint: 1, or -1 if it turns the other way."""
+        """Pair every revolute joint with the axis of its parent's joint: 1, or -1 if it turns the other way."""
         senses = {}
         for i, body in enumerate(self.bodies):
             if body.kind == "revolute" and self.bodies[body.parent].kind == "revolute":

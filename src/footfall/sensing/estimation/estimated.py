@@ -52,7 +52,7 @@ _WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What was estimated, time first in every array."""
+    """The history of an estimate, time first in every array."""
 
     time: Float[ndarray, "t"]
     q: Float[ndarray, "t nq"]
@@ -150,7 +150,7 @@ class Estimated(ControllerWrapper):
         return answer, {"inner": inner, "estimator": kept, "estimate": found, "tick": memory["tick"] + 1.0}
 
     def _shown(self, found: Estimate) -> Sensed:
-        """What the inner controller sees."""
+        """Return what the inner controller sees."""
         return Sensed(q=found.q, v=found.v, forces=found.forces, gravity=self._true_gravity, contact=found.contact)
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:
@@ -196,7 +196,7 @@ class Estimated(ControllerWrapper):
 
 
 def readings_of(robot: Robot, sensed: Sensed) -> Readings:
-    """What the sensors say, without anything that they cannot know."""
+    """Return what the sensors report, without anything that they cannot know."""
     if sensed.imu is None or sensed.foot_force is None:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
     return Readings(

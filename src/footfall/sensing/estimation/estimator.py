@@ -92,7 +92,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
         doubted=np.where(turning.wrong, 1.0, 0.0),
         observer=loads.observer,
         observed=loads.observed,
-        felt=loads.felt,
+        force_contacts=loads.force_contacts,
         pushed=loads.pushed,
         agreement=loads.agreement,
         forces=loads.forces,
@@ -103,7 +103,7 @@ def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory)
 
 
 class _Tick(NamedTuple):
-    """What every step of a tick reads."""
+    """The inputs of every step of a tick."""
 
     model: EstimatedRobot
     memory: EstimatorMemory  # its state is the one that this tick begins with
@@ -229,7 +229,7 @@ def _filtered(tick: _Tick, mode: _Mode, turning: _Turning) -> tuple[FilterState,
 
 
 def _variances(tick: _Tick, wrong: Scalar) -> Float[ndarray, "5"]:
-    """Of gyro, accelerometer, the walks of their biases, and of the attitude where gyro and legs disagree."""
+    """Return the variances of gyro, accelerometer, their bias walks, and the attitude where gyro and legs disagree."""
     own, dt = tick.model.estimator, tick.dt
     walk = np.where(wrong, 1.0, own.gyro_bias_walk) ** 2 * dt
     return np.stack(
@@ -244,7 +244,7 @@ def _variances(tick: _Tick, wrong: Scalar) -> Float[ndarray, "5"]:
 
 
 class _BaseMotion(NamedTuple):
-    """What the filter's state means for the base."""
+    """The motion of the base by the filter's state."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
@@ -269,7 +269,7 @@ class _FootLoads(NamedTuple):
 
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # world axes [N]
-    felt: Float[ndarray, "nf"]
+    force_contacts: Float[ndarray, "nf"]
     pushed: Float[ndarray, "nf"]
     agreement: Agreement
     forces: Float[ndarray, "nf 3"]  # smoothed, base axes [N]
@@ -283,16 +283,16 @@ def _foot_loads(tick: _Tick, base: _BaseMotion) -> _FootLoads:
     )
     observed = foot_forces(model.robot, base.q, observer.external)
     on, off = own.on * tick.weight, own.off * tick.weight
-    felt = force_contact(tick.force[:, 2], memory.felt, on, off)
+    force_contacts = force_contact(tick.force[:, 2], memory.force_contacts, on, off)
     pushed = force_contact(observed[:, 2], memory.pushed, on, off)
-    agreement = watch_agreement(felt, pushed, dt, own.patience, 0.6, memory.agreement)
+    agreement = watch_agreement(force_contacts, pushed, dt, own.patience, 0.6, memory.agreement)
     here = np.where(tick.force_good[:, None], tick.health.used.force, observed @ base.R_WB)
     forces = memory.forces + np.minimum(dt / 0.005, 1.0) * (here - memory.forces)
-    return _FootLoads(observer, observed, felt, pushed, agreement, forces)
+    return _FootLoads(observer, observed, force_contacts, pushed, agreement, forces)
 
 
 def _conditions(tick: _Tick, turning: _Turning, state: FilterState, loads: _FootLoads) -> Float[ndarray, "_"]:
-    """Of the sensors, with what only the comparison of two of them shows."""
+    """Return the conditions of the sensors, with what only the comparison of two of them shows."""
     health, bias = tick.health, state.gyro_bias
     drifted = np.sqrt(bias @ bias) > tick.model.estimator.worst_gyro_bias
     gyro = np.where(tick.gyro_good & (turning.wrong | drifted), DISAGREES, health.gyro)
@@ -329,7 +329,7 @@ def _readable(robot: Robot, health: Health) -> Scalar:
 
 
 def _torque(robot: Robot, command: JointCommand, used: Readings) -> Float[ndarray, "nj"]:
-    """What the drives gave for the command that they had [N m]."""
+    """Return the torque that the drives gave for the command that they had [N m]."""
     wanted = command.kp * (command.position - used.position) + command.kd * (command.velocity - used.rate)
     limits = torque_bounds(robot)
     return np.clip(wanted + command.torque, -limits, limits)

@@ -34,7 +34,7 @@ from nptrace._types import Scalar
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimator:
-    """What the estimator believes of its sensors and of the ground: standard deviations of samples, and thresholds."""
+    """The estimator's model of its sensors and of the ground: standard deviations of samples, and thresholds"""
 
     gyro: float = 0.005  # [rad/s]
     acceleration: float = 0.1  # [m/s²]
@@ -102,7 +102,7 @@ class EstimatedRobot:
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatorMemory:
-    """What one tick leaves to the next."""
+    """The memory of the estimator between ticks."""
 
     state: FilterState
     health: Health
@@ -115,7 +115,7 @@ class EstimatorMemory:
     doubted: Scalar  # 1 while the gyro contradicts the legs
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # forces by the observer, world axes [N]
-    felt: Float[ndarray, "nf"]  # contact by the force sensors alone
+    force_contacts: Float[ndarray, "nf"]  # contact by the force sensors alone
     pushed: Float[ndarray, "nf"]  # contact by the momentum observer alone
     agreement: Agreement
     forces: Float[ndarray, "nf 3"]  # smoothed, base axes [N]
@@ -147,7 +147,7 @@ class EstimatorMemory:
             doubted=0.0,
             observer=ObserverMemory.at_start(robot),
             observed=np.zeros((nf, 3)),
-            felt=ones,
+            force_contacts=ones,
             pushed=ones,
             agreement=Agreement.at_start(nf),
             forces=np.zeros((nf, 3)),
@@ -171,7 +171,7 @@ class Estimate:
 
 
 def sensor_names(robot: Robot) -> tuple[str, ...]:
-    """What ``Estimate.conditions`` speaks of, in its order."""
+    """Return the names of the sensors in ``Estimate.conditions``, in its order."""
     encoders = [f"encoder '{name}'" for name in robot.joint_names]
     rates = [f"joint rate '{name}'" for name in robot.joint_names]
     return "gyro", "accelerometer", *encoders, *rates, *(f"force sensor '{foot.name}'" for foot in robot.feet)

@@ -31,7 +31,7 @@ LOST = 1.0  # variance of the place of a foot of which nothing is known any more
 
 @dataclass(frozen=True, kw_only=True)
 class FilterState:
-    """What the filter believes, and how sure it is."""
+    """The estimate of the filter, and its covariance."""
 
     quat: Float[ndarray, "4"]  # quat_WI
     v: Float[ndarray, "3"]  # of the IMU, world axes [m/s]
@@ -203,7 +203,7 @@ def _moved(state: FilterState, step: ndarray, P: ndarray) -> FilterState:
 
 # -- what it means in the world ----------------------------------------------------------------------------------------
 def plain_covariance(state: FilterState) -> Float[ndarray, "9 9"]:
-    """Of (turn in world axes, v, p) themselves: δv = ξ_v - v̂ x ξ_R, and likewise for p."""
+    """Return the covariance of (rotation in world axes, v, p) themselves: δv = ξ_v - v̂ x ξ_R, and likewise for p."""
     T = np.eye(9)
     T[3:6, :3], T[6:9, :3] = -skew(state.v), -skew(state.p)
     return T @ state.P[:9, :9] @ T.T

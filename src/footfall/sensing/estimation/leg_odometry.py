@@ -1,4 +1,4 @@
-"""What legs that stand tell of the base: places of the feet with their uncertainty, rolling, and the base's own motion.
+"""Odometry by legs that stand: positions of the feet with their uncertainty, rolling, and the motion of the base.
 
 A foot is a sphere that rolls where it stands: its centre moves by ω_foot x r n although nothing slips. On Mini Cheetah
 at 0.4 m/s that is 22 mm/s, one part in eighteen of the distance, if it is left out.

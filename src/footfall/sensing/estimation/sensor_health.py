@@ -61,7 +61,7 @@ class Health:
     used: Readings  # as they were used
     still: Float[ndarray, "2"]  # how long gyro and accelerometer have repeated themselves [s]
     turned: Float[ndarray, "nj"]  # by the rates since an encoder last moved [rad]
-    doubt: Float[ndarray, "nj"]  # in the integrated rate that stands in for an encoder [rad]
+    uncertainty: Float[ndarray, "nj"]  # in the integrated rate that stands in for an encoder [rad]
     started: Scalar
 
     @staticmethod
@@ -77,7 +77,7 @@ class Health:
             used=none,
             still=np.zeros(2),
             turned=np.zeros(joints),
-            doubt=np.zeros(joints),
+            uncertainty=np.zeros(joints),
             started=0.0,
         )
 
@@ -104,12 +104,14 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
     was_frozen = np.abs(before.position - FROZEN) < 0.5  # it stays so until it moves
     stuck = (np.abs(moved) <= 0.0) & ~fresh & (was_frozen | (np.abs(turned) > limits.slipped))
     code = np.where(stuck, FROZEN, GOOD)
-    apart = np.abs(angle - foretold) > limits.jump + before.doubt
+    apart = np.abs(angle - foretold) > limits.jump + before.uncertainty
     code = np.where(apart & ~fresh & _good(code), DISAGREES, code)
     code = np.where(np.abs(angle) > limits.position, OUT_OF_RANGE, code)
     position_code = np.where(np.isfinite(readings.position), code, MISSING)
     away = ~_good(position_code) & (position_code < DISAGREES)
-    doubt = np.where(away, before.doubt + limits.drift * dt, np.where(_good(position_code), 0.0, before.doubt))
+    uncertainty = np.where(
+        away, before.uncertainty + limits.drift * dt, np.where(_good(position_code), 0.0, before.uncertainty)
+    )
     # an encoder that disagrees with a rate that is no good either is believed again: there is nothing better
     position_code = np.where((position_code > OUT_OF_RANGE) & (rate_code > GOOD), GOOD, position_code)
     position = np.where(_good(position_code), angle, np.where(fresh, 0.0, foretold))
@@ -150,7 +152,7 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
         used=chosen,
         still=np.stack([still_gyro, still_pull]),
         turned=turned,
-        doubt=doubt,
+        uncertainty=uncertainty,
         started=1.0 + 0.0 * before.started,
     )
 

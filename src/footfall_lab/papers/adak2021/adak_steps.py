@@ -87,7 +87,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Moment:
-    """What a step hands to the next."""
+    """The state that a step hands to the next."""
 
     t: float
     q: Float[ndarray, "nq"]
@@ -252,6 +252,21 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
         f" {_ms(own.stands)} and trots at {_ms(own.trots)}. The paper prints no number."
     )
     return judge("adak2021", "hard_beats_spring_damper_in_stability", hard.both / soft.both, note)
+
+
+def accuracy(steps: Sequence[LargestStep]) -> Claim:
+    """How far feet sink on the spring that allows the largest step."""
+    hard = next(s for s in steps if s.kind == "hard")
+    springs = [s for s in steps if s.kind == "spring"]
+    best = max(springs, key=lambda s: s.both)
+    rigid = max(s.both for s in springs if s.sink <= RIGID)
+    return judge(
+        "adak2021",
+        "hard_beats_spring_damper_in_accuracy",
+        best.sink,
+        f"{best.name}, at {_ms(best.both)}; hard contact sinks {hard.sink:.2g} mm at {_ms(hard.both)}. A spring that"
+        f" sinks less than {RIGID:g} mm needs steps of {_ms(rigid)}.",
+    )
 
 
 def _ms(dt: float) -> str:

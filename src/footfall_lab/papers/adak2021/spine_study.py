@@ -61,6 +61,8 @@ class WatchedSpine:
     bend: Scalar  # sum over ticks of the spine's angles squared [rad²]
     tilt: Scalar  # sum over ticks of 1 - cos(tilt)
     flight: Scalar  # ticks without a foot on the ground
+    left: Scalar  # height of the centre of mass when a foot last touched [m]
+    hop: Scalar  # its largest rise above that, while none touches [m]
 
 
 def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) -> WatchedSpine:
@@ -85,6 +87,8 @@ def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) 
         bend=watched.bend + sum(a * a for a in angles),
         tilt=watched.tilt + 2.0 * (x * x + y * y),
         flight=watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
+        left=np.where(np.max(vertical) > 0.0, height, watched.left),
+        hop=np.maximum(watched.hop, np.where(np.max(vertical) > 0.0, 0.0, height - watched.left)),
     )
 
 
@@ -139,7 +143,7 @@ class Machine:
         simulation = Simulation(self.robot, controller)
         self.period = simulation.model.period
         self.free = ("ground.friction", *SpineCase(kind).numbers(self.springs))
-        zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight"), 0.0)
+        zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight", "left", "hop"), 0.0)
         self.first, self.inputs = (
             WatchedSpine(state=reduced(simulation.state, "forces"), force=np.zeros(4), **zero),
             Inputs(Command(), np.zeros(6)),
@@ -171,6 +175,8 @@ class Machine:
             bend=zero,
             tilt=zero,
             flight=zero,
+            left=height + 1.0,  # of no rise before a foot has touched
+            hop=zero,
         )
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
         return self._figures(settled.state.q, ended, np.array([gait.period for gait in gaits]))
@@ -187,7 +193,8 @@ class Machine:
                 "cost_of_transport": (ended.legs + ended.spine) / (weight * np.maximum(way, 0.05)),
                 "leg_work": ended.legs / (weight * np.maximum(way, 0.05)),
                 "stride_length": way / MEASURE * period,
-                "hop_height": ended.top - ended.bottom,
+                "height_change": ended.top - ended.bottom,
+                "hop_height": ended.hop,
                 "peak_force": ended.peak / weight,
                 "bend": np.sqrt(ended.bend / ticks),
                 "tilt": np.degrees(np.sqrt(2.0 * np.maximum(ended.tilt, 0.0) / ticks)),
@@ -204,6 +211,7 @@ FIGURES = (
     "cost_of_transport",
     "leg_work",
     "stride_length",
+    "height_change",
     "hop_height",
     "peak_force",
     "bend",
@@ -232,7 +240,7 @@ def measured(
     frictions: Sequence[float] = (FRICTION,),
     robot: Robot | str = "spined",
 ) -> dict[tuple[SpineCase, str, float, float], dict[str, float]]:
-    """What every case does in every gait, at every speed and friction; each machine runs its cases in one batch.
+    """Measure every case in every gait, at every speed and friction; each machine runs its cases in one batch.
 
     robot: any with a spine, or the name of one of the library.
     """
@@ -261,7 +269,8 @@ def case(
     robot: Robot | str = "spined",
 ) -> dict[str, Json]:
     """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
-    stride_length [m], hop_height [m] (range of the centre of mass), peak_force [weights, on one foot], bend [rad, rms],
+    stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its
+    rise without a foot on the ground), peak_force [weights, on one foot], bend [rad, rms],
     tilt [degrees, rms], flight [share of the time].
 
     stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.

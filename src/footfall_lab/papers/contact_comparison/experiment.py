@@ -91,7 +91,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
             if progress is not None:
                 progress(f"{scene.key}, {LABELS[model]}", len(runs), total)
     claims = tuple(_claims(runs))
-    held = sum(claim.verdict == "reproduced" for claim in claims)
+    held = sum(claim.verdict == "holds" for claim in claims)
     return Outcome(
         experiment=NAME,
         title=TITLE,

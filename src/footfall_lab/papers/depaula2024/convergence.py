@@ -17,7 +17,7 @@ import numpy as np
 
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
-from footfall_lab.papers.depaula2024.runs import DT, DURATION, Job
+from footfall_lab.papers.depaula2024.runs import DT, DURATION, STIFFNESS, Job
 
 DROP, FIRST_SECOND = 0.5, 1.0  # [s]
 FORM = "rotors"
@@ -92,28 +92,41 @@ def _cases(plan: Plan, choice: str) -> list[tuple[str, str, float, str, str]]:
     return [*cases, ("trot", choice, FIRST_SECOND, "explicit", "implicit_soft")]
 
 
-def jobs(plan: Plan, choice: str) -> list[Job]:
+def jobs(plan: Plan, choice: str, stiffness: float = STIFFNESS) -> list[Job]:
     """All runs that ``study`` looks at, MuJoCo's and the set's own at the paper's step included."""
     wanted = []
     for _, what, duration, explicit, implicit in _cases(plan, choice):
         wanted += [
-            Job(scheme=explicit, choice=what, duration=duration, dt=dt, form=FORM)
+            Job(scheme=explicit, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)
             for dt in (*plan.explicit, plan.limit)
         ]
-        wanted += [Job(scheme=implicit, choice=what, duration=duration, dt=dt, form=FORM) for dt in plan.implicit]
-    wanted += [Job(scheme="explicit", choice=choice, dt=dt, form=FORM) for dt in plan.long_explicit]
-    wanted += [Job(scheme="implicit_soft", choice=choice, dt=dt, form=FORM) for dt in plan.long_implicit]
+        wanted += [
+            Job(scheme=implicit, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)
+            for dt in plan.implicit
+        ]
+    wanted += [
+        Job(scheme="explicit", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_explicit
+    ]
+    wanted += [
+        Job(scheme="implicit_soft", choice=choice, dt=dt, form=FORM, stiffness=stiffness) for dt in plan.long_implicit
+    ]
     return [*wanted, Job(scheme="mujoco", choice=choice, form=FORM)]
 
 
-def study(plan: Plan, choice: str, runs: Runs) -> Study:
+def study(plan: Plan, choice: str, stiffness: float, runs: Runs) -> Study:
     """Errors of all runs."""
     curves, agreement = [], {}
     for case, what, duration, explicit, implicit in _cases(plan, choice):
-        limit = runs[Job(scheme=explicit, choice=what, duration=duration, dt=plan.limit, form=FORM)]
+        limit = runs[
+            Job(scheme=explicit, choice=what, duration=duration, dt=plan.limit, form=FORM, stiffness=stiffness)
+        ]
         for scheme, steps in ((explicit, plan.explicit), (implicit, plan.implicit)):
             errors = tuple(
-                _apart(runs[Job(scheme=scheme, choice=what, duration=duration, dt=dt, form=FORM)], limit, duration)
+                _apart(
+                    runs[Job(scheme=scheme, choice=what, duration=duration, dt=dt, form=FORM, stiffness=stiffness)],
+                    limit,
+                    duration,
+                )
                 for dt in steps
             )
             curves.append(Curve(case, scheme, steps, errors))
@@ -121,7 +134,10 @@ def study(plan: Plan, choice: str, runs: Runs) -> Study:
             agreement[case] = curves[-1].errors[-1]
     theirs = runs[Job(scheme="mujoco", choice=choice, form=FORM)]
     for scheme, steps in (("explicit", plan.long_explicit), ("implicit_soft", plan.long_implicit)):
-        errors = tuple(_mean_x(runs[Job(scheme=scheme, choice=choice, dt=dt, form=FORM)], theirs) for dt in steps)
+        errors = tuple(
+            _mean_x(runs[Job(scheme=scheme, choice=choice, dt=dt, form=FORM, stiffness=stiffness)], theirs)
+            for dt in steps
+        )
         curves.append(Curve("ten_seconds", scheme, steps, errors))
     return Study(tuple(curves), agreement)
 

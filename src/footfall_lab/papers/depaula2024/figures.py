@@ -12,7 +12,6 @@ from footfall.draw.style import new_figure, style
 from footfall.recording.recording import Recording
 from footfall_lab.papers.depaula2024.convergence import ENOUGH, Study
 from footfall_lab.papers.depaula2024.runs import DT, READINGS
-from footfall_lab.papers.registered import registration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +70,7 @@ def contact(
             bars.broken_barh(touching, (row - 0.38, 0.76), facecolors=color, linewidth=0)
             for axis, width in ((force, 0.7), (near, 1.2)):
                 axis.plot(rec.time, rec.force[:, k, 2], color=color, lw=(1.0 + 0.5 * row) * width, label=label)
-        label = f"footfall, {READINGS['implicit'].label}"
+        label = f"footfall, {READINGS['implicit_soft'].label}"
         near.plot(implicit.time, implicit.force[:, k, 2], color=_COLORS["implicit_soft"], lw=1.2, label=label)
         bars.set_yticks((0, 1), ("footfall", "MuJoCo"))
         bars.set_ylim(1.6, -0.6)
@@ -146,33 +145,24 @@ def convergence(study: Study) -> Figure:
         return figure
 
 
-def spread(errors: Mapping[tuple[str, str], Sequence[float]], printed: Sequence[float]) -> Figure:
-    """Error figures of every set and reading beside the printed ones; ``errors`` by (set, reading): x y z yaw pitch
-    roll force. The reading ``printed`` is the registered set-up, the others have rotors."""
+def spread(errors: Mapping[str, Sequence[Sequence[float]]], printed: Sequence[float]) -> Figure:
+    """The seven errors over gaits, by reading of K, beside the printed ones: x y z yaw pitch roll force."""
     names = ("x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]", "LF force [N]")
+    random = np.random.default_rng(0)
     with _style():
         figure = new_figure(10.0, 3.6)
         axes = figure.subplots(1, len(names))
-        sets = list(dict.fromkeys(choice for choice, _ in errors))
-        readings = list(dict.fromkeys(key for _, key in errors))
-        factor = registration().bounds["error"].value
         for column, (axis, name) in enumerate(zip(axes, names)):
-            for index, key in enumerate(readings):
-                label = READINGS[key].label if key in READINGS else "registered"
-                at = [
-                    (k + 0.16 * (index - 2.0), errors[choice, key][column])
-                    for k, choice in enumerate(sets)
-                    if (choice, key) in errors
-                ]
-                axis.plot(*zip(*at), linestyle="none", marker=_MARKERS[key], color=_COLORS[key], ms=4.5, label=label)
+            for k, (label, rows) in enumerate(errors.items()):
+                values = np.array([row[column] for row in rows])
+                at = k + 0.5 * (random.random(len(values)) - 0.5)
+                axis.plot(at, values, ".", color=(OURS, "#e69f00")[k], ms=4.0, alpha=0.7, label=label)
             axis.axhline(printed[column], color=GREY, lw=1.0, linestyle="--", label="printed")
-            axis.axhspan(printed[column] / factor, factor * printed[column], color="#eeeeee", zorder=0)
             axis.set_title(name)
-            axis.set_xticks(range(len(sets)), sets)
-            axis.set_xlim(-0.6, len(sets) - 0.4)
-            axis.set_ylim(0.0, None)
+            axis.set_xticks([])
+            axis.set_xlim(-0.6, len(errors) - 0.4)
+            axis.set_yscale("log")
             axis.grid(False, axis="x")
-        figure.supxlabel("set of gait constants", fontsize=9.0)
         _legend(figure, axes[0])
         return figure
 

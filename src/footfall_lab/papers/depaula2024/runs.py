@@ -16,6 +16,8 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.joint.joint_pd import Hold, JointPD
 from footfall.errors import unknown
+from footfall.gait.pattern import Gait
+from footfall.gait.tuned import for_robot
 from footfall.recording.metrics import wall_seconds
 from footfall.recording.recording import Recording
 from footfall.robot import library
@@ -24,13 +26,17 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall_lab.papers.registered import setup
 from footfall_lab.processes import Progress, run_all
+from nptrace._types import Given
 
 ROBOT = "mini_cheetah"
 _SETUP = setup("depaula2024")  # registered before the runs
 GRAVITY = (0.0, 0.0, -_SETUP["gravity"])
 DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
 FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
+STIFFNESS, FIRST_STIFFNESS = _SETUP["stiffness"], _SETUP["first_stiffness"]  # [N/mm^2.2]
 RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
+CHOICE, READING = _SETUP["gait_set"], _SETUP["integrator"]
+ADMITTED_SPEED = _SETUP["family_admission"]  # [m/s] of a gait of the family, in MuJoCo
 SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
 
 
@@ -75,10 +81,10 @@ FORMS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants or ``drop`` for the drop test.
+    """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants, ``family 7``, or ``drop``.
 
-    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: 10 is the number of Table I in the unit
-    that it prints, N/m, with the penetration in millimetres; 1e4 is what was registered first.
+    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: that of Table I in the unit that it prints,
+    N/m, with the penetration in millimetres; ``FIRST_STIFFNESS`` is what was registered first.
     """
 
     scheme: str
@@ -87,17 +93,37 @@ class Job:
     dt: float = DT
     rate: float = RATE
     form: str = "printed"
-    stiffness: float = 1e4  # K [N/mm^2.2]
+    stiffness: float = STIFFNESS  # K [N/mm^2.2]
+    damping: float | None = None  # c_max [N s/m] other than the reading's
 
     @property
     def label(self) -> str:
         scheme = READINGS[self.scheme].label if self.scheme in READINGS else MUJOCO[self.scheme]
         what = "drop" if self.choice == "drop" else f"set {self.choice}"
-        return f"{what}, {scheme}, {FORMS[self.form].label}, dt {self.dt:g} s"
+        return f"{what}, {scheme}, {FORMS[self.form].label}, K {self.stiffness:g} N/mm^2.2, dt {self.dt:g} s"
 
 
-def simulation(job: Job) -> Simulation:
-    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well."""
+KNEES = {"behind": 1, "front": -1, "inward": (1, 1, -1, -1)}
+
+
+def gait_of(choice: str) -> Gait:
+    """Return the trot of a set, or of a member of the family: ``family 7`` is the eighth that is drawn."""
+    if not choice.startswith("family "):
+        return for_robot(ROBOT, "trot", choice).gait
+    ranges = _SETUP["family"]
+    random = np.random.default_rng(_SETUP["family_seed"])
+    for _ in range(int(choice.split()[1]) + 1):
+        drawn = {key: random.uniform(*ends) for key, ends in ranges.items() if key != "knees"}
+        knees = KNEES[ranges["knees"][int(random.integers(len(ranges["knees"])))]]
+    stride = 2.0 * drawn.pop("half_stride")
+    return for_robot(ROBOT, "trot", CHOICE).gait.replace(stride=stride, knees=knees, **drawn)
+
+
+def simulation(job: Job, **others: Given) -> Simulation:
+    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well.
+
+    ``others`` are options of Simulation that replace the job's.
+    """
     if job.scheme not in (*READINGS, *MUJOCO):
         raise unknown("scheme", job.scheme, (*READINGS, *MUJOCO))
     reading = READINGS.get(job.scheme, READINGS["explicit"])
@@ -106,20 +132,21 @@ def simulation(job: Job) -> Simulation:
     if job.choice == "drop":
         controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
     else:
-        controller = JointPD.tuned(ROBOT, "trot", job.choice, open_loop=True, kp=KP, kd=KD, rate=job.rate)
-    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=reading.damping, friction=form.friction)
-    return Simulation(
-        robot,
-        controller,
-        contact=contact,
-        ground=ground,
-        dt=job.dt,
-        integrator=reading.integrator,
-        joints=JointModel.ideal(),
-        gravity=GRAVITY,
-        start=standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0),
-        record_rate=min(job.rate, 1000.0),
-    )
+        controller = JointPD(gait=gait_of(job.choice), kp=KP, kd=KD, rate=job.rate)
+    damping = reading.damping if job.damping is None else job.damping
+    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=damping, friction=form.friction)
+    start = standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0)
+    options: dict[str, Given] = {
+        "contact": contact,
+        "ground": ground,
+        "dt": job.dt,
+        "integrator": reading.integrator,
+        "joints": JointModel.ideal(),
+        "gravity": GRAVITY,
+        "start": start,
+        "record_rate": min(job.rate, 1000.0),
+    }
+    return Simulation(robot, controller, **(options | others))
 
 
 def perform(job: Job) -> Recording:

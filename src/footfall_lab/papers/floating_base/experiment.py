@@ -1,6 +1,6 @@
 """The lecture slides, statement by statement: floating bases, contact modes, the structure of the dynamics.
 
-The slides print equations and facts, no numbers: a claim is reproduced when what it says holds to rounding on every
+The slides print equations and facts, no numbers: a claim holds when what it says holds to rounding on every
 robot of the library with open chains, in random states, and the note says how it was measured.
 """
 
@@ -35,8 +35,10 @@ from footfall_lab.papers.floating_base.facts import (
     skew_property,
 )
 from footfall_lab.papers.floating_base.modes import (
+    base_coordinates,
     biped_modes,
     gimbal_lock,
+    one_legged,
     quadruped_modes,
     quaternion_regular,
 )
@@ -64,6 +66,8 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
     momentum_rows,
     skew_property,
     energy,
+    one_legged,
+    base_coordinates,
 )
 
 _SUMMARY = (

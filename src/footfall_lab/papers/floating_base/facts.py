@@ -173,12 +173,12 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         q = robot.state("stand")[0]
         forward, down = (largest_com_acceleration(robot, q, d, FRICTION) for d in (ahead, below))
         rows.append((robot.name, forward, down, largest_com_acceleration(robot, q, ahead, None)))
-    told = "; ".join(f"{name} {forward:.2f} and {down:.2f}" for name, forward, down, _ in rows)
+    words = "; ".join(f"{name} {forward:.2f} and {down:.2f}" for name, forward, down, _ in rows)
     return judge(
         "fact4_contact_forces_limited",
         max(forward for _, forward, _, _ in rows),
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
-        f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {told};"
+        f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {words};"
         f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that holds and pulls there is no bound",
         holds=all(
             forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
@@ -194,11 +194,11 @@ def fact5(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         q = robot.state("stand")[0]
         limited, free = (largest_acceleration(robot, q, up, FRICTION, limited=x) for x in (True, False))
         rows.append((robot.name, limited, free))
-    told = "; ".join(f"{name} {limited:.1f}" for name, limited, _ in rows)
+    words = "; ".join(f"{name} {limited:.1f}" for name, limited, _ in rows)
     return judge(
         "fact5_joint_torque_limited",
         max(limited for _, limited, _ in rows),
-        f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {told};"
+        f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {words};"
         " without them there is no bound",
         holds=all(np.isfinite(limited) and np.isinf(free) for _, limited, free in rows),
     )

@@ -139,6 +139,18 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     )
 
 
+def one_legged(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
+    machine = OneLeg()
+    counts = machine.stance(np.zeros(3)).nv, machine.flight().nv
+    return judge("one_leg_3_and_5_coordinates", f"{counts[0]}, {counts[1]}", _hopper())
+
+
+def base_coordinates(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
+    counts = {(robot.nq - robot.nj, robot.nv - robot.nj) for robot in robots}
+    words = "; ".join(f"{q}, {v}" for q, v in sorted(counts))
+    return judge("base_in_R7_and_R6", words, "of every robot of the library: position and quaternion, twist")
+
+
 def _hopper() -> str:
     """The one-legged machine of the slides, in both of its sets of coordinates."""
     machine, rng, errors = OneLeg(), np.random.default_rng(3), []

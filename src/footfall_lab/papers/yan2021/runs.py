@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
-    """What is asked of the robot."""
+    """Return the motion plans of the robot."""
     return {
         "walk": plan_walk(
             robot,
@@ -67,6 +67,17 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
         "trot": plan_walk(robot, "trot", STEP, swing_time=SWING_TIME, height=HEIGHT, cycles=cycles, load_time=0.02),
         "postures": standing_postures(robot),
         "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
+        "on the spot": plan_walk(  # figure 11: one leg after the other swings, the body stays where it is
+            robot,
+            "walk",
+            0.0,
+            swing_time=SWING_TIME,
+            duty=0.75,
+            height=HEIGHT,
+            cycles=cycles,
+            sway=SWAY,
+            load_time=0.02,
+        ),
     }
 
 
@@ -108,8 +119,20 @@ def xiling() -> Robot:
 
 
 # -- what models say ---------------------------------------------------------------------------------------------------
+def given_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
+    """Joint torques of the whole-body model for the planned motion, foot forces given [N m]: figure 11's "model"."""
+    robot, out = run.robot, []
+    for t in times:
+        states = [_state(run, t + k * dt) for k in (-1, 0, 1)]
+        v, a = _differences(states, dt)
+        J = feet_jacobian(robot, states[1], "contact", np.eye(3))
+        forces = run.rec.force[int(np.argmin(np.abs(run.rec.time - t)))]
+        out.append((inverse_dynamics(robot, states[1], v, a) - np.einsum("kij,ki->j", J[:, 3:], forces))[6:])
+    return np.array(out)
+
+
 def planned_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
-    """Joint torques of the whole-body model for the *planned* motion [N m]: figure 11's "model".
+    """Joint torques of the whole-body model for the *planned* motion [N m], with what the plan knows alone.
 
     Eq. (19) with what the plan knows alone: positions, velocities and accelerations by differences of the plan, and
     foot forces that carry the planned load (its vertical part: with more than one foot down, friction between the feet
@@ -192,7 +215,7 @@ def control_loop(
     forces: Float[ndarray, "nf 3"],
     plan: MotionPlan,
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """What the paper does in a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
+    """Do the paper's work of a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
     placed = plan.at(t)
     joints = planned_joints(robot, placed)
     J = feet_jacobian(robot, q, "contact", np.eye(3))
@@ -290,7 +313,7 @@ def registered_sensing() -> TorqueSensing:
 
 
 def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -> Float[ndarray, "T nj"]:
-    """The same readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
+    """Pass the readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
     robot, said, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
     memory = sensing.start(robot)
     sensed = [
@@ -317,7 +340,7 @@ def _tick(
 
 
 def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
-    """What sensors say of every row of a recording; ``acceleration`` is the accelerometer's less gravity, base axes."""
+    """Return sensor readings of a recording's rows; ``acceleration`` is the accelerometer's less gravity, base axes."""
     rng = np.random.default_rng(sensors.seed)
     R = np.array([to_rotation(q[3:7]) for q in rec.q])
     world = np.einsum("tij,tj->ti", R, rec.v[:, 3:6])
@@ -333,7 +356,7 @@ def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
 
 
 def _read(truth: Float[ndarray, "T n"], sensor: Sensor, rng: np.random.Generator) -> Float[ndarray, "T n"]:
-    """What a sensor says of all samples: the truth, a constant offset, noise, rounding."""
+    """Return a sensor's reading of all samples: the truth, a constant offset, noise, rounding."""
     assert isinstance(sensor, Reading)
     said = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
     return sensor.resolution * np.round(said / sensor.resolution) if sensor.resolution else said

@@ -18,7 +18,7 @@ _WORDS = {
     "slip": "{} slips: friction {:.2f} is trusted",
     "stumble": "{} stumbles: it swings again, higher",
     "sidestep": "sidestep: the capture point leaves the feet",
-    "safe_stop": "safe stop: a fall is certain, legs fold",
+    "safe_stop": "safe stop: the robot has fallen, its legs fold",
     "slope": "slope: trunk and footholds follow it",
     "rough_ground": "rough ground: feet go higher",
 }

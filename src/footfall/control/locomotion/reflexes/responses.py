@@ -27,7 +27,7 @@ ROUGH_EVENT_SIGMA = 0.008  # σ from which it is an event [m]
 def level_ground(
     enabled: Scalar, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], position: Float[ndarray, "2"]
 ) -> Scalar:
-    """(slope, normal) of the felt plane, or of a level one at the same height under the base."""
+    """(slope, normal) of the plane under the feet, or of a level one at the same height under the base."""
     flat = np.array([0.0, 0.0, slope[2] + slope[0] * position[0] + slope[1] * position[1]])
     return np.where(enabled, slope, flat), np.where(enabled, normal, np.array([0.0, 0.0, 1.0]))
 

@@ -1,7 +1,7 @@
-"""Slip: a loaded foot that slides tells the friction there is, and the controller trusts no more than that.
+"""Slip: a loaded foot that slides shows the friction, and the controller assumes no more than that.
 
-While a foot slides its force lies on the friction cone, so |f_t| / f_n is the coefficient itself. Less trust makes the
-pyramids of all programs narrower (more normal force for the same push along the ground), steps shorter (a foot beyond
+While a foot slides its force lies on the friction cone, so |f_t| / f_n is the coefficient itself. Less friction makes
+the pyramids of all QPs narrower (more normal force for the same push along the ground), steps shorter (a foot beyond
 μ h from under the hip would need more friction than there is) and changes of speed slower. Trust comes back in time.
 """
 

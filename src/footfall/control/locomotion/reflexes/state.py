@@ -20,7 +20,7 @@ class ReflexMemory:
     acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
     late_for: Float[ndarray, "4"]  # how long a foot has been late [s]
     slipping_for: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
-    friction: Scalar  # that the controller trusts
+    friction: Scalar  # that the controller assumes
     blocked_for: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
     repeat_left: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
     repeat_time: Float[ndarray, "4"]  # and how long all of it takes [s]

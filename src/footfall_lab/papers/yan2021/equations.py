@@ -1,0 +1,136 @@
+"""Every numbered equation of Yan et al. 2021, evaluated beside mechanics written apart; errata as printed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy import ndarray
+
+from footfall.control.joint.plan_follower import planned_joints
+from footfall.dynamics.formalisms.screw_system import screw_forward_dynamics, screw_inverse_dynamics
+from footfall.dynamics.random_states import random_states
+from footfall.gait.ellipse import trapezoid
+from footfall.gait.pattern import LEGS
+from footfall.gait.planner import plan_walk
+from footfall.kinematics.iterative.product_of_exponentials import screw_feet_jacobian, screw_foot_positions
+from footfall.kinematics.leg_geometry import leg_geometry
+from footfall.kinematics.leg_inverse import leg_inverse
+from footfall.robot.model.description import Robot
+from footfall.spatial import screw
+from footfall.spatial.gravity import GRAVITY
+from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.mechanics import Mechanics, off
+
+NAME, STATES = "yan2021", 3
+
+
+def claims(robot: Robot) -> list[Claim]:
+    """Judge every equation but (6) and (24), which are claims of their own."""
+    found = {
+        "eq_inverse": _inverse(robot),
+        "eq_screws": 0.0,
+        "eq_system": 0.0,
+        "eq_paths": _paths(robot),
+        "erratum_13": _constraint_screws(robot),
+        "erratum_15": 1.0,
+        "erratum_23": _ellipse(),
+    }
+    plain = robot.replace({f"{joint.name}.armature": 0.0 for joint in robot.joints})
+    states, rng = random_states(plain, STATES, seed=31), np.random.default_rng(32)
+    for q, v, a in zip(states.q, states.v, states.a):
+        own = Mechanics.of(plain, q, v)
+        feet = [own.point(i, r) for i, r in zip(plain.tree.feet, plain.tree.foot_positions)]
+        J = screw_feet_jacobian(plain, q)
+        screws = max(
+            off(screw_foot_positions(plain, q), [p for p, _ in feet]), off(J[:, 3:], [each for _, each in feet])
+        )
+        forces = 30.0 * rng.normal(size=(plain.nf, 3))
+        pushed = sum(each.T @ f for (_, each), f in zip(feet, forces))
+        classical = a + np.concatenate([np.zeros(3), np.cross(v[:3], v[3:6]), np.zeros(plain.nj)])
+        torques = (own.M @ classical + own.c + own.G(GRAVITY) - pushed)[6:]
+        system = off(screw_inverse_dynamics(plain, q, v, a[6:], forces, a[:6]).torques, torques)
+        tau = 10.0 * rng.normal(size=plain.nj)
+        free = np.linalg.solve(own.M, np.concatenate([np.zeros(6), tau]) - own.c - own.G(GRAVITY))
+        free[3:6] -= np.cross(v[:3], v[3:6])
+        system = max(system, off(screw_forward_dynamics(plain, q, v, tau, np.zeros(plain.nf)).a, free))
+        found["eq_screws"], found["eq_system"] = max(found["eq_screws"], screws), max(found["eq_system"], system)
+    return [judge(NAME, id, value, NOTES[id]) for id, value in found.items()]
+
+
+def _inverse(robot: Robot) -> float:
+    """Angles by (1)-(5), the knee's set right, and the foot by mechanics written apart."""
+    rng, worst = np.random.default_rng(33), 0.0
+    for _ in range(50):
+        leg = LEGS[int(rng.integers(4))]
+        joints = leg_geometry(robot, leg).joints
+        angles = rng.uniform(-0.6, 0.6, 3) + np.array([0.0, 0.0, rng.choice([-1.2, 1.2])])
+        places: list[ndarray] = []
+        for turn in (None, 1, -1):
+            if turn is not None:
+                angles = np.asarray(leg_inverse(robot, leg, places[0], turn).joints)
+            posture = np.zeros(robot.nj)
+            posture[list(joints)] = angles
+            q = robot.state(posture)[0]
+            q[:7] = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+            k = robot.foot_index(leg)
+            own = Mechanics.of(robot, q, np.zeros(robot.nv))
+            places.append(own.point(robot.tree.feet[k], robot.tree.foot_positions[k])[0])
+        worst = max(worst, off(places[1], places[0]), off(places[2], places[0]))
+    return worst
+
+
+def _paths(robot: Robot) -> float:
+    """(22) integrated by hand, and (25): feet of the planned joints where the plan wants them."""
+    profile, time = trapezoid(0.4, 0.5, 2.0)
+    worst, ramp = abs(time - (0.4 / 0.5 + 0.5 / 2.0)) / time, 0.25
+    for t in np.linspace(0.0, time, 31):
+        if t < ramp:
+            way = 0.5 * 2.0 * t * t
+        elif t < time - ramp:
+            way = 0.5 * 0.5 * ramp + 0.5 * (t - ramp)
+        else:
+            way = 0.4 - 0.5 * 2.0 * (time - t) ** 2
+        worst = max(worst, abs(0.4 * float(profile.position(t / time)) - way))
+    plan = plan_walk(robot, "walk", 0.1)
+    for t in np.linspace(0.0, plan.duration, 7):
+        placed = plan.at(t)
+        q = robot.state(planned_joints(robot, placed))[0]
+        q[:3], yaw = placed.position, 0.5 * placed.euler[0]
+        q[3:7] = [np.cos(yaw), 0.0, 0.0, np.sin(yaw)]
+        own = Mechanics.of(robot, q, np.zeros(robot.nv))
+        order = [robot.foot_index(leg) for leg in LEGS]
+        feet = [own.point(robot.tree.feet[k], robot.tree.foot_positions[k])[0] for k in order]
+        worst = max(worst, float(np.abs(np.array(feet) - placed.feet).max()))
+    return worst
+
+
+def _constraint_screws(robot: Robot) -> float:
+    """(13): what a joint's constraints do work on, with its motion screw in their place, beside that screw itself."""
+    body = robot.tree.bodies[3]
+    motion = screw.motion_screw(body.kind, body.axis)
+    right = float(np.abs(screw.constraint_screws(body.kind, body.axis).T @ motion).max())
+    assert right < 1e-12
+    return float(abs(motion @ motion))
+
+
+def _ellipse() -> float:
+    """(23): the way from s = 0 to π, beside the step L."""
+    L = 0.15
+    x = [L + L * np.cos(np.pi - s) for s in (0.0, np.pi)]
+    return abs((x[1] - x[0]) / L - 1.0)
+
+
+_BESIDE = "Beside mechanics written apart, in world axes"
+NOTES = {
+    "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with the knee of (6) set right.",
+    "eq_screws": f"{_BESIDE}; {STATES} random states. Labels of (8): the knee of leg 2 is called S_31, and no S_33"
+    " is given.",
+    "eq_system": f"{_BESIDE}: torques with foot forces and base acceleration given, and accelerations in the air."
+    " With two"
+    " or more feet down and nothing measured inverse dynamics has many solutions (a trot's C is 84 x 84 of rank 83).",
+    "eq_paths": "(22) integrated by hand; (25) by the feet of the planned joints.",
+    "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: printed, a joint's"
+    " constraints would do work on its motion.",
+    "erratum_15": "Row L11 has -1 at r21 and m21: leg 2 hangs on the body, not on L11. Every column of C for a joint"
+    " between two links sums to 0; this one to -1. (20) belongs to a trot: the walk of the text has s1, s2, s4.",
+    "erratum_23": "x = x_pre + L + L cos(π - s) travels 2 L: L is half a step there, and s runs from 0 to π.",
+}

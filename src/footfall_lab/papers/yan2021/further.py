@@ -1,0 +1,217 @@
+"""Further claims of Yan et al. 2021, on the model and on directions; ranges of what is open."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from footfall.compiling import compile
+from footfall.control.joint.plan_follower import PlanFollower
+from footfall.dynamics.formalisms import lagrange
+from footfall.dynamics.formalisms.screw_system import constraint_matrix, screw_inverse_dynamics
+from footfall.dynamics.inverse_dynamics import inverse_dynamics
+from footfall.dynamics.random_states import random_states
+from footfall.gait.pattern import LEGS
+from footfall.gait.planner import MotionPlan, plan_walk
+from footfall.kinematics.jacobian import feet_jacobian
+from footfall.recording.recording import Recording
+from footfall.robot.model.description import Robot
+from footfall.sensing.sensors import Reading, Sensors
+from footfall.sim.simulation import Simulation
+from footfall.sim.start import standing_start
+from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_TIME, Run, plans, sensed_torques
+from nptrace._types import Given
+
+NAME = "yan2021"
+MASSES = (0.7, 1.0, 1.3)  # of the chosen ones, over which torques are given
+NOISES = (0.0, 0.5, 1.0, 2.0)  # of the chosen one
+DIRECTIONS = {
+    "forwards": (STEP, 0.0, 0.0),
+    "backwards": (-STEP, 0.0, 0.0),
+    "left": (0.0, 0.08, 0.0),
+    "turning": (0.0, 0.0, 0.2),
+}
+
+
+def claims(robot: Robot, walk: Run, rows: ndarray) -> list[Claim]:
+    return [_faster(robot), _precise(walk.rec, rows), _directions(robot), _singular(robot)]
+
+
+# -- the model ---------------------------------------------------------------------------------------------------------
+def _screw(robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: ndarray) -> ndarray:
+    return screw_inverse_dynamics(robot, q, v, a[6:], forces, a[:6]).torques
+
+
+def _recursive(robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: ndarray) -> ndarray:
+    J = feet_jacobian(robot, q)[:, 3:]
+    return (inverse_dynamics(robot, q, v, a) - sum(J[k].T @ forces[k] for k in range(robot.nf)))[6:]
+
+
+def _lagrange(robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: ndarray) -> ndarray:
+    J = feet_jacobian(robot, q)[:, 3:]
+    return (lagrange.inverse_dynamics(robot, q, v, a) - sum(J[k].T @ forces[k] for k in range(robot.nf)))[6:]
+
+
+def _faster(robot: Robot) -> Claim:
+    """Time of one evaluation, compiled, many states in a call, on one core."""
+    states, count = random_states(robot, 512, seed=41), 512
+    forces = np.random.default_rng(42).normal(size=(count, robot.nf, 3))
+    arguments = (states.q, states.v, states.a, forces)
+    ways: dict[str, Callable[..., ndarray]] = {"screw": _screw, "recursive": _recursive}
+    took, found = {}, {}
+    for name, way in ways.items():
+        function = compile(way, robot, *(each[0] for each in arguments), target="batch", verify=False)
+        found[name] = function(*arguments)
+        took[name] = _best(partial(function, *arguments)) / count
+    one = [each[0] for each in arguments]
+    plain = {name: _best(partial(way, robot, *one), 3) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()}
+    apart = float(np.abs(found["screw"] - found["recursive"]).max() / np.abs(found["recursive"]).max())
+    words = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in plain.items())
+    return judge(
+        NAME,
+        "screw_theory_is_faster",
+        took["screw"] / took["recursive"],
+        f"{1e9 * took['screw']:.0f} ns by the screw system, solved by its structure, {1e9 * took['recursive']:.0f}"
+        " ns by"
+        f" recursive Newton-Euler; they agree to {apart:.0e}. As plain NumPy, a state at a time: {words}. The screw"
+        " system"
+        " gives every joint's reaction as well, which the recursive one does not put out. Against Euler-Lagrange the"
+        " sentence holds.",
+    )
+
+
+def _best(call: Callable[[], object], rounds: int = 5) -> float:
+    best = np.inf
+    for _ in range(rounds):
+        began = time.process_time()
+        call()
+        best = min(best, time.process_time() - began)
+    return best
+
+
+def _precise(rec: Recording, rows: ndarray) -> Claim:
+    """Joint torques of the walk by the model of all links, and by one with all mass in the body."""
+    legs = [link for link in rec.robot.links if link.name != rec.robot.trunk]
+    moved = sum(link.mass for link in legs)
+    tiny = 1e-9
+    links = []
+    for link in rec.robot.links:
+        if link.name == rec.robot.trunk:
+            links.append(dataclasses.replace(link, mass=link.mass + moved * (1.0 - tiny)))
+        else:
+            links.append(dataclasses.replace(link, mass=tiny * link.mass, inertia=tiny * link.inertia))
+    centroidal = Recording(dataclasses.replace(rec.robot, links=tuple(links)), rec.columns, meta=rec.meta)
+    acted = rec.torque[rows]
+    errors = [_rms(sensed_torques(each, rows)[0] - acted) for each in (rec, centroidal)]
+    return judge(
+        NAME,
+        "more_precise_than_simplified_models",
+        errors[0] / errors[1],
+        f"{errors[0]:.1e} N m with mass and inertia of all parts, {errors[1]:.2f} N m with all mass in the body, of"
+        f" torques of {_rms(acted):.1f} N m, all root mean square. Legs are {100 * moved / rec.robot.mass:.0f} % of the"
+        " (chosen) mass.",
+    )
+
+
+def _directions(robot: Robot) -> Claim:
+    """Both gaits, every direction: how much of the plan the body made."""
+    shares, fell = {}, []
+    for gait in ("walk", "trot"):
+        options = {"duty": 0.75, "sway": SWAY} if gait == "walk" else {}
+        for name, (step, side, turn) in DIRECTIONS.items():
+            plan = plan_walk(
+                robot,
+                gait,
+                step,
+                side=side,
+                turn=turn,
+                swing_time=SWING_TIME,
+                height=HEIGHT,
+                cycles=4,
+                load_time=0.02,
+                **options,
+            )
+            controller = PlanFollower(plan=plan, kp=KP, kd=KD)
+            rec = Simulation(robot, controller, start=standing_start(robot, controller)).run(plan.duration + 0.3)
+            first, end = plan.at(0.0), plan.at(plan.duration)
+            if turn:
+                yaw = np.unwrap(rec.trunk_euler()[:, 0])
+                share = (yaw[-1] - yaw[0]) / float(end.euler[0] - first.euler[0])
+            else:
+                way = (end.position - first.position)[:2]
+                share = float((rec.trunk_position[-1] - rec.trunk_position[0])[:2] @ way / (way @ way))
+            shares[f"{gait} {name}"] = float(share)
+            if rec.meta["fell"]:
+                fell.append(f"{gait} {name}")
+    worst = min(shares.values())
+    return judge(
+        NAME,
+        "moves_in_all_directions",
+        worst,
+        ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+        + (f". It fell: {', '.join(fell)}." if fell else "."),
+        holds=not fell and min(shares.values()) >= 0.5,
+    )
+
+
+def _singular(robot: Robot) -> Claim:
+    C, _ = constraint_matrix(robot, robot.state("stand")[0], np.zeros(robot.nf))
+    rank = int(np.linalg.matrix_rank(C.toarray()))
+    filled = 100.0 * C.nnz / (C.shape[0] * C.shape[1])
+    return judge(
+        NAME,
+        "bound_is_singular",
+        f"{C.shape[0]} x {C.shape[1]}, {rank}",
+        f"More rows than rank: no inverse, and six free coordinates of the floating base. {filled:.0f} % of its"
+        " elements"
+        " are not zero: sparse, as the paper has it.",
+        holds=C.shape[0] > rank,
+    )
+
+
+# -- ranges over what is not printed -----------------------------------------------------------------------------------
+def heavier(robot: Robot, share: float) -> Robot:
+    """Return the robot with all masses and inertias multiplied."""
+    links = [dataclasses.replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in robot.links]
+    return dataclasses.replace(robot, links=tuple(links))
+
+
+def knee_torques(robot: Robot, cycles: int) -> dict[float, tuple[float, float]]:
+    """(95th percentile of the worst knee in the worst run, peak of all runs) [N m], by masses."""
+    found = {}
+    for share in MASSES:
+        subject = heavier(robot, share)
+        asked: dict[str, MotionPlan] = plans(subject, cycles)
+        knees = [subject.joint_names.index(f"{leg}_knee") for leg in LEGS]
+        usual, peak = 0.0, 0.0
+        for plan in asked.values():
+            controller = PlanFollower(plan=plan, kp=KP, kd=KD)
+            rec = Simulation(subject, controller, start=standing_start(subject, controller)).run(plan.duration + 0.3)
+            torques = np.abs(rec.torque[:, knees])
+            usual = max(usual, float(np.percentile(torques, 95, axis=0).max()))
+            peak = max(peak, float(torques.max()))
+        found[share] = usual, peak
+    return found
+
+
+def noisier(sensors: Sensors, share: float) -> Sensors:
+    """Return sensors whose noise and offsets are multiplied."""
+    changed: dict[str, Given] = {}
+    for key in ("acceleration", "gyro", "attitude", "position", "velocity", "force"):
+        reading = getattr(sensors, key)
+        assert isinstance(reading, Reading)
+        changed[key] = dataclasses.replace(
+            reading, noise=share * reading.noise, bias=share * reading.bias, resolution=share * reading.resolution
+        )
+    return dataclasses.replace(sensors, **changed)
+
+
+def _rms(x: Float[ndarray, "..."]) -> float:
+    return float(np.sqrt(np.mean(np.square(x))))
