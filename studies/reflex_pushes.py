@@ -121,7 +121,7 @@ def markdown(tables: Sequence[PushTable]) -> str:
     lines = ["| " + " | ".join(["robot", "kg", "pushes", *names]) + " |", "|" + "---|" * (3 + len(names))]
     for table in tables:
         counts = [table.survived[name] for name in names]
-        shown = [f"{n:+d}" if 0 < k else str(n) for k, n in enumerate(counts[:1] + [c - counts[0] for c in counts[1:]])]
+        shown = [f"{n:+d}" if k > 0 else str(n) for k, n in enumerate(counts[:1] + [c - counts[0] for c in counts[1:]])]
         lines.append("| " + " | ".join([table.robot, f"{table.mass:.1f}", str(table.pushes), *shown]) + " |")
     return "\n".join(lines)
 

@@ -33,6 +33,7 @@ SIMULATE_KEYS = {
     "cost_of_transport",
     "energy_residual",
     "recording",
+    "stopped",
 }
 
 
@@ -194,6 +195,9 @@ def test_compare_measures_the_distance_to_mujoco(tmp_path: Path, capsys: pytest.
     }
     assert [len(found[key]) for key in ("position_mae", "euler_mae_deg", "peak_force", "wall_seconds")] == [3, 3, 2, 2]
     assert max(found["position_mae"]) < 0.02
+    assert found["fell"] == [False, False]
+    assert found["stopped"] == [None, None]
+    assert found["mean_speed"][0] == pytest.approx(found["mean_speed"][1], abs=0.05)
     assert 0.8 < found["contact_agreement"] <= 1.0
     assert len(Recording.load(tmp_path / "trot.mujoco.mcap")) == len(Recording.load(file)) == 500
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from footfall.control.posture import load_of_standing, stands_in, why_no_stand, with_stand
+from footfall.control.posture import load_of_standing, own_joints, stands_in, why_no_stand, with_stand
 from footfall.errors import callers_level
 from footfall.robot.files import loading
 from footfall.robot.files.draft import stand_of
@@ -34,7 +34,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
     if file is None:
         return robot
     if "stand" not in robot.poses:
-        if robot.floating and robot.nf:
+        if robot.floating and any(len(own_joints(robot, k)) > 1 for k in range(robot.nf)):
             said = f"{file.name}: it has no stand: {why_no_stand(robot)}"
             warnings.warn(said, ModelWarning, stacklevel=callers_level())
         return robot

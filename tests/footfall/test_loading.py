@@ -117,9 +117,7 @@ def test_gaits_of_similar_robots_are_similar(gait):
 @pytest.mark.parametrize("name", ["a1", "anymal_c", "hyq", "solo12"])
 def test_the_default_trot_of_a_robot_from_a_file_neither_falls_nor_goes_backwards(name):
     robot = load(name)
-    rec = ff.Simulation(robot, ff.control.JointPD.tuned(robot, "trot"), command=ff.Command(forward=0.3)).run(
-        4.0
-    )
+    rec = ff.Simulation(robot, ff.control.JointPD.tuned(robot, "trot"), command=ff.Command(forward=0.3)).run(4.0)
     assert not rec.meta["fell"]
     assert rec.mean_velocity(after=2.0)[0] > 0.15
 

@@ -36,6 +36,7 @@ from footfall.analysis.named_parameters import fit_named
 from footfall.analysis.sensed_torques import foot_terms
 from footfall.checks import positive_number
 from footfall.dynamics.checks import check_finite
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.dynamics.passive import STICK_RATE, friction_part, spring_torques
 from footfall.dynamics.regressor import (
@@ -51,7 +52,6 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_rates
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
-from footfall.sim.step import gyroscopic_change
 from footfall.spatial import Inertia, quaternion
 from footfall.spatial.gravity import GRAVITY
 
@@ -117,11 +117,11 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
     if dt.min() <= 0 or np.ptp(dt) > 1e-3 * dt.mean():
         raise InputError("accelerations need rows at one constant time step: give them as the column 'a'")
     if how == "step":
-        a = _step_accelerations(robot, q, v, float(dt.mean()))
+        a, turning = _step_accelerations(robot, q, v, float(dt.mean()))
         rates = v[:, robot.nv - robot.nj :]
         return Samples(
             q=q[:-1],
-            v=v[:-1],
+            v=turning,
             a=a,
             rates=rates[1:],
             torque=torque[1:],
@@ -131,23 +131,22 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 
 
-def _step_accelerations(robot: Robot, q: ndarray, v: ndarray, dt: float) -> Float[ndarray, "n nv"]:
-    """dv/dt from row to row; the linear velocity of a base changes in world axes, as in ``sim.step``, less what
-    turns a base without a force."""
-    a = np.diff(v, axis=0) / dt
+def _step_accelerations(
+    robot: Robot, q: ndarray, v: ndarray, dt: float
+) -> tuple[Float[ndarray, "n nv"], Float[ndarray, "n nv"]]:
+    """(dv/dt from row to row, velocities at which centrifugal forces were taken), as of steps of a robot that touches.
+
+    The linear velocity of a base changes in world axes, as in ``sim.step``.
+    """
+    a, turning = np.diff(v, axis=0) / dt, v[:-1].copy()
     if robot.floating:
         R_WB = np.moveaxis(quaternion.to_rotation(q[:, 3:7].T), -1, 0)
         v_W = np.einsum("nij,nj->ni", R_WB, v[:, 3:6])
         classical = np.einsum("nji,nj->ni", R_WB[:-1], np.diff(v_W, axis=0) / dt)
-        free = compiling.compile(_free_change, robot, target="batch")
-        spun, carried = free(v[:-1, :3], np.full(len(v) - 1, dt))
-        a[:, :3] -= spun / dt
-        a[:, 3:6] = classical - carried / dt - np.cross(v[:-1, :3], v[:-1, 3:6])
-    return a
-
-
-def _free_change(robot: Robot, omega: Float[ndarray, "3"], dt: float) -> tuple[ndarray, ndarray]:
-    return gyroscopic_change(robot, omega, dt)[:2]
+        past = compiling.compile(free_rotation, robot, target="batch")
+        turning[:, :3] += past(v[:-1, :3], np.full(len(v) - 1, dt))
+        a[:, 3:6] = classical - np.cross(turning[:, :3], v[:-1, 3:6])
+    return a, turning
 
 
 def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:

@@ -38,7 +38,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
     """
     from footfall.recording import metrics
 
-    after = _after(run.ramp, rec)
+    after = steady_after(run.ramp, rec)
     moving = len(rec) > 2 and rec.robot.floating
     return {
         "robot": rec.robot.name,
@@ -87,8 +87,8 @@ def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
     return {f"estimate_{key}": value for key, value in figures.items()}
 
 
-def _after(ramp: float, rec: Recording) -> float:
-    """From when means are taken: the end of the start ramp, or half of a shorter run."""
+def steady_after(ramp: float, rec: Recording) -> float:
+    """Return from when means are taken [s]: the end of the start ramp, or half of a shorter run."""
     if not len(rec):
         return 0.0
     return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])

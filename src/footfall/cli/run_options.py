@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from footfall.cli.common import load_robot
+from footfall.cli.common import load_robot, noted_warnings
 from footfall.cli.completing import offer
 from footfall.errors import InputError
 from footfall.sim.run_options import KEYS, OPTIONS
@@ -68,7 +68,8 @@ def planned(subject: str, given: Mapping[str, Given]) -> Planned:
     inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
     options = options_of({**inside, **given})
     robot = load_robot(options.robot, **load_options(options))
-    return plan(robot, options, own=own_of(given, robot))
+    with noted_warnings():
+        return plan(robot, options, own=own_of(given, robot))
 
 
 def own_of(given: Mapping[str, Given], robot: Robot) -> Controller | None:
@@ -96,7 +97,8 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
         raise InputError(f"the robot {options.robot} that {recording} names is not there")
     else:  # the recording has the robot itself
         robot = rec.robot
-    run = plan(robot, options, own=own_of(given, robot))
+    with noted_warnings():
+        run = plan(robot, options, own=own_of(given, robot))
     if run.simulation.robot.digest != rec.meta["digest"]:
         raise InputError(f"the robot {options.robot} is not the one that {recording} was made with: it has changed")
     return run

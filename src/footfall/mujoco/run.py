@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +32,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.pushes import generalised_push
 from footfall.sim.rollouts import check_controller
 from footfall.sim.simulation import Simulation
+from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
@@ -119,7 +121,8 @@ def run_mujoco(
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
     ``progress`` is called now and then with how many ticks were taken since the last call.
-    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone.
+    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` judges the whole run as
+    simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
@@ -169,15 +172,24 @@ def run_mujoco(
         "force_mean": means.add(time_, impulses),
         "contact": np.linalg.norm(forces, axis=2) > 0,
     }
+    fell = _first_fall(simulation, qs)
     meta = {
         "engine": f"MuJoCo {mj.__version__}",
         "controller": simulation.model.acting.name,
         "dt": run.dt,
         "ground_form": run.world.ground.to_json(),
         "wall_seconds": wall,
-        "fell": bool(quaternion.to_rotation(q[3:7])[2, 2] < 0.26),
+        "fell": fell is not None,
+        "stopped": None if fell is None else f"the robot fell at {time_[fell]:.3f} s",
     }
     return Recording(robot, columns, [], meta)
+
+
+def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None:
+    """Return the first row in which the robot leans too far or lies on the ground, as simulations see it."""
+    if not simulation.robot.floating:
+        return None
+    return Falls.of(simulation.model.world, simulation.q).first(q)
 
 
 class CompiledController:

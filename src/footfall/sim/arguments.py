@@ -8,16 +8,21 @@ import warnings
 import numpy as np
 from numpy import ndarray
 
+from footfall.adapters import unadapted
 from footfall.checks import three_numbers, whole_number
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.ground import as_ground
+from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import JointCommand, check_rate
 from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import STANDARD
 from nptrace import ownership
 from nptrace._types import Given, PyTree, Scalar
 
+_DEEPEST = 0.1  # [m] at which a robot stands in soft ground
+_REBOUND = 0.05  # of the speed of a foot: what steps may take from it unsaid
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
 _MADE_OF = (
@@ -132,6 +137,46 @@ def _check_normal(contact: StickSlip, dt: float) -> None:
             raise InputError(f"{owner} must return (force, slope), two numbers, got {result!r}")
     if any(float(each) for each in result):
         raise InputError(f"{owner} must be zero at a depth of zero, got {result!r}")
+
+
+def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, gravity: Given, dt: float) -> None:
+    """Warn of a spring that implicit steps damp so much that it shows in a bounce from where a robot stands.
+
+    The normal force is taken at the depth at the end of the step: a law with the damping c and the stiffness K acts as
+    one with c + dt K. (At touchdown, where damping is still ramped up, that is so of any law.)
+    """
+    law = unadapted(contact)
+    if integrator != "linearly_implicit" or not isinstance(law, ForceLaw) or not robot.nf:
+        return
+    mass, pull = robot.mass / robot.nf, float(np.linalg.norm(gravity)) or STANDARD
+
+    def asked(depth: float, dt: float) -> tuple[float, float]:
+        force, falls = law.law(depth, np.zeros(3), 0.8, dt)
+        return float(force[2]), float(falls[2])
+
+    low, high = 0.0, _DEEPEST
+    if not asked(high, dt)[0] > mass * pull:
+        return
+    for _ in range(50):
+        depth = 0.5 * (low + high)
+        low, high = (low, depth) if asked(depth, dt)[0] > mass * pull else (depth, high)
+    c = asked(high, 0.0)[1]
+    added = asked(high, dt)[1] - c
+    meant, found = (_rebound(damping, added / dt, mass) for damping in (c, c + added))
+    if meant - found > _REBOUND:
+        warnings.warn(
+            f"{_class_name(law)} contact is damped by the step: its damping c = {c:.3g} N s/m acts as c + dt K with"
+            f" dt K = {added:.3g} N s/m where robot '{robot.name}' stands, {1e3 * high:.2g} mm deep; feet rebound with"
+            f" {found:.2f} of its speed and not {meant:.2f}: take a shorter dt, or a damping that is less by dt K",
+            stacklevel=callers_level(),
+        )
+
+
+def _rebound(c: float, K: float, mass: float) -> float:
+    """Return what a mass on a spring and a damper keeps of its speed until the spring is at rest again."""
+    if not K > 0.0 or (share := 0.5 * c / np.sqrt(K * mass)) >= 1.0:
+        return 0.0
+    return float(np.exp(-np.pi * share / np.sqrt(1.0 - share * share)))
 
 
 def check_ground(ground: Given) -> None:

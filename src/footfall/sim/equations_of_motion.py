@@ -12,22 +12,25 @@ finds agrees with the modes it was solved in, which nearly every step does at on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
-from footfall.contact.force_law import FREEZE_AFTER, accelerations
+from footfall.adapters import unadapted
+from footfall.contact.force_law import FREEZE_AFTER, ForceLaw, accelerations
 from footfall.contact.model import ActiveSetIteration, evaluate_contact
-from footfall.contact.points import generalised_forces
+from footfall.contact.points import ContactPoint, generalised_forces
 from footfall.control.interface import JointCommand
 from footfall.dynamics.articulated_limbs import FoldedLimbs, folded_limbs, without_inertia
 from footfall.dynamics.closed_loops import posture_constraint
-from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.composite_bias import Swing, composite_bias
 from footfall.dynamics.forward_dynamics import generalised
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.mass_matrix import armatures, composite_bodies, composite_mass_matrix
 from footfall.dynamics.parallel_joints import posture
 from footfall.errors import InputError
@@ -198,20 +201,78 @@ def _last_iteration(
     )
 
 
+# -- the rates in the middle of a step ---------------------------------------------------------------------------------
+_CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from where a contact model may see it
+
+
+def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "nv"], dt: float) -> Scalar:
+    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0: so beside free bodies."""
+    if world.touches:
+        return 0.0
+    if isinstance(unadapted(world.contact), ForceLaw):  # whose forces are zero where nothing touches
+        gaps = [point.distance for point in points]
+    else:
+        approach = ((point.R_BC.T @ (point.J @ v))[2] for point in points)
+        gaps = [point.distance - _CLEAR + np.minimum(2.0 * dt * w, 0.0) for point, w in zip(points, approach)]
+    flight: Scalar = 1.0
+    if gaps:
+        nearest = gaps[0]
+        for gap in gaps[1:]:
+            nearest = np.minimum(nearest, gap)
+        flight = np.where(nearest > 0.0, 1.0, 0.0)
+    return flight
+
+
+def mid_rates(
+    world: World,
+    M: Float[ndarray, "nv nv"],
+    inertia: Float[ndarray, "nj"],
+    v: Float[ndarray, "nv"],
+    torques: Float[ndarray, "nj"],
+    flight: Scalar,
+    dt: float,
+) -> tuple[Float[ndarray, "nv"], Swing]:
+    """Return (velocities with the base's angular velocity in the middle of a step, what swings the joints until then).
+
+    Euler steps that take centrifugal and gyroscopic forces at the rates of their start gain energy. The base turns as a
+    robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet
+    is a spine, and feels the base's angular acceleration as well. What contact does to the joints is not known yet:
+    they swing in flight alone. ``inertia``: of each joint, with what acts as such.
+    """
+    robot, tree = world.robot, world.robot.tree
+    past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)
+    half = 0.5 * dt * flight
+    gain, felt = [], []
+    for i in range(1, len(tree.bodies)):
+        gain.append(0.0 if i in world.free_limbs else half / inertia[i - 1])  # folded limbs have no inertia in M
+        spine = robot.floating and sum(foot in tree.subtree[i] for foot in tree.feet) > 1
+        felt.append(M[tree.dof(i), :3] @ past * (2.0 / dt) if spine else 0.0)
+    turning = np.concatenate([v[:3] + past, v[3:]]) if robot.floating else v
+    return turning, Swing(torques - np.array(felt), np.array(gain))
+
+
 # -- the equations of motion -------------------------------------------------------------------------------------------
 def accelerate(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted]:
-    """Classical accelerations of the base and accelerations of the joints, and what caused them."""
-    return solve_active_set(equations_of_motion, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
+    """Classical accelerations of the base and accelerations of the joints, and what caused them, at these rates."""
+    solve = partial(equations_of_motion, in_middle=False)
+    return solve_active_set(solve, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
 
 
 def equations_of_motion(
-    world: World, inputs: StepInputs, dt: float, modes: Modes, iteration: Scalar, converged: bool = False
+    world: World,
+    inputs: StepInputs,
+    dt: float,
+    modes: Modes,
+    iteration: Scalar,
+    converged: bool = False,
+    in_middle: bool = True,
 ) -> Solution:
     """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit law makes joint feedback implicit as well.
 
-    ``converged``: the modes are the last, and the solution is wanted for its derivative.
+    ``converged``: the modes are the last, and the solution is wanted for its derivative. ``in_middle``: centrifugal and
+    gyroscopic forces are those of the rates in the middle of the step, else of its start.
     """
     state, v = inputs.state, inputs.state.v
     # where the robot is, and what may touch
@@ -220,6 +281,9 @@ def equations_of_motion(
     spheres = [place_sphere(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_candidates(world, at_q, poses, spheres)
+    flight = in_flight(world, points, v, dt) if in_middle else 0.0
+    falls = np.asarray(world.gravity) * (flight if robot.floating else 0.0)  # with its base: joints feel nothing of it
+    gravity = np.asarray(world.gravity) - falls
     # mass matrix and forces; limbs that touch nothing are folded into the base
     bare = without_inertia(robot, world.free_limbs)
     composite = composite_bodies(bare, X)
@@ -228,15 +292,21 @@ def equations_of_motion(
     own = joint_rates(robot, np.diag(whole))
     joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, iteration)
     pushed = generalised_pushes(at_q, world.pushed, inputs.push)
-    bias = composite_bias(bare, X, composite, v, world.gravity, at_q.still)
+    turning, swing = v, None
+    if in_middle:
+        inertia = joint_rates(robot, np.diag(M)) + joints.armature
+        torques = joints.torques.motor + joints.torques.passive
+        turning, swing = mid_rates(world, M, inertia, v, torques, flight, dt)
+    bias = composite_bias(bare, X, composite, turning, gravity, at_q.still, swing)
     loops = posture_constraint(at_q, poses, state.q, v, dt)
+    ahead = dt if in_middle else 0.0
 
     def assembled(joints: JointFeedback) -> tuple[FoldedLimbs, System]:
         """Return the equations with closed loops and free bodies, and the limbs that are folded into the base."""
         force = generalised(robot, joints.torques.motor + joints.torques.passive) + pushed - bias
-        limbs = folded_limbs(world.robot, world.free_limbs, state.q, v, force, joints.armature, world.gravity)
+        limbs = folded_limbs(world.robot, world.free_limbs, state.q, turning, force, joints.armature, gravity)
         folded = limbs.folded(M + np.diag(generalised(robot, joints.armature)), force)
-        return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops)
+        return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops, ahead)
 
     # contact
     feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
@@ -262,6 +332,8 @@ def equations_of_motion(
         found = accelerations(system.robot, system.M, system.force + pushes, system.loops)
     a, a_objects = system.split(found)
     a = limbs.unfolded(a)
+    if robot.floating:
+        a = np.concatenate([a[:3], a[3:6] + X[0].R.T @ falls, a[6:]])
     # what acted, and whether the modes agree
     a_J = joint_rates(robot, a)
     drive, passive, spring = joints.at_end(a_J, dt)

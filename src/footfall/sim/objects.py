@@ -32,6 +32,7 @@ from footfall.contact.points import ContactPoint, Sphere, contact_points, point_
 from footfall.contact.stance import Stance
 from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.dynamics.composite_bias import composite_bias
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.mass_matrix import composite_bodies, composite_mass_matrix
 from footfall.dynamics.parallel_joints import PosedRobot, posture
 from footfall.errors import InputError, unknown
@@ -298,10 +299,11 @@ def assemble_system(
     points: list[ContactPoint],
     v: ndarray,
     loops: LoopConstraint | None,
+    dt: float,
 ) -> System:
     """Return the equations of the robot with those of the free bodies around it; the robot's alone if there are none.
 
-    ``poses`` and ``spheres`` are the robot's, as they stand.
+    ``poses`` and ``spheres`` are the robot's, as they stand; free bodies turn as in the middle of a step ``dt`` long.
     """
     robot, X_WB = at_q.robot, at_q.X[0]
     axes = [X_WB.R] * len(points)
@@ -315,7 +317,8 @@ def assemble_system(
     for k, (body, X, row) in enumerate(zip(world.objects, scene.X, objects)):
         composite = composite_bodies(body.robot, [X])
         M_all[6 * k : 6 * k + 6, 6 * k : 6 * k + 6] = composite_mass_matrix(body.robot, [X], composite)
-        forces.append(-composite_bias(body.robot, [X], composite, row[7:], world.gravity))
+        turning = np.concatenate([row[7:10] + free_rotation(body.robot, row[7:10], dt), row[10:]])
+        forces.append(-composite_bias(body.robot, [X], composite, turning, world.gravity))
         rates.append(row[7:])
     met = [scene.point(touch) for touch in world.touches]
     return System(

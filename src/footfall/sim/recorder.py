@@ -31,12 +31,14 @@ from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import ROTOR
 from footfall.sim.motors import overheating
-from footfall.sim.rollouts import TickBatch
+from footfall.sim.rollouts import TickBatch, rows_of
 from footfall.sim.self_collision import Watcher
 from footfall.sim.stopping import Stop
-from footfall.sim.tick import RunState, SimulationModel
+from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
+
+_HELD = 200  # ticks
 
 
 class Recorder:
@@ -78,6 +80,8 @@ class Recorder:
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
+        self._held: list[tuple[RunState, JointCommand]] = []  # ticks that a loop in Python took one by one
+        self._held_from: tuple[RunState, Inputs] | None = None
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
     def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
@@ -86,6 +90,7 @@ class Recorder:
         Rows may be closer than they are recorded: mean forces count them all. The last row before a stop is kept, and
         an event says why the run stopped.
         """
+        self.flush()
         self.time = time
         means = self._means.add(batch.time, batch.states.impulse)
         if self.every > 1 and len(batch):
@@ -119,6 +124,29 @@ class Recorder:
         if self.writer is not None:
             self.writer.append(columns, self._new_events)
         self._new_events = []
+
+    def hold(self, before: RunState, inputs: Inputs, after: RunState, command: JointCommand) -> None:
+        """Keep a tick of a loop in Python; rows are made of many at once."""
+        if len(self._held) >= _HELD or (self._held and self._held_from[1].command != inputs.command):  # type: ignore[index]
+            self.flush()
+        if not self._held:
+            self._held_from = (before, inputs)
+        self._held.append((after, command))
+
+    def flush(self) -> None:
+        """Make rows of the ticks that were held."""
+        if not self._held or self._held_from is None:
+            return
+        (before, inputs), held = self._held_from, self._held
+        self._held, self._held_from = [], None
+        states, commands = rows_of(self.model, before, held)
+        batch = TickBatch.of(before, [(0, inputs)], count=len(held), every=1, model=self.model)
+        after = held[-1][0]
+        self.add(
+            dataclasses.replace(batch, after=after, states=states, commands=commands),
+            None,
+            float(after.tick) * self.model.period,
+        )
 
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
@@ -201,6 +229,8 @@ class Recorder:
         return columns
 
     def finish(self) -> Recording:
+        """Return the recording; a file is closed."""
+        self.flush()
         self._report_heat()
         if self.writer is not None:
             self.writer.close()

@@ -68,7 +68,7 @@ _WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
 _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Planned:
     """A simulation ready to run, and the options that it was made from."""
 
@@ -194,7 +194,14 @@ def plan(
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     nominal = _nominal_speed(options, controller, gait)
     commanded = followed.forward if nominal is None else None
-    return Planned(options, simulation, gait, commanded, nominal, ramp)
+    return Planned(
+        options=options,
+        simulation=simulation,
+        gait=gait,
+        commanded_speed=commanded,
+        nominal_speed=nominal,
+        ramp=ramp,
+    )
 
 
 def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:

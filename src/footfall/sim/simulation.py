@@ -49,6 +49,7 @@ from footfall.sim.arguments import (
     check_sequence,
     substeps,
     vector,
+    warn_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -137,6 +138,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if not isinstance(self.joints, JointModel):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
+        warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -380,17 +382,24 @@ class Simulation(FrozenAfterInit, Summarised):
         self._refresh()  # what is wrong with the controller shows before a file is made
         return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
-    def step(self, command: JointCommand | Float[ndarray, "nj"] | int | None = None, n: int = 1) -> bool:
+    def step(
+        self,
+        command: JointCommand | Float[ndarray, "nj"] | int | None = None,
+        n: int = 1,
+        recorder: Recorder | None = None,
+    ) -> bool:
         """Go on by n ticks of the controller, 1 unless given: ``sim.step()``, ``sim.step(10)``, ``sim.step(torques)``.
 
         A tick lasts ``1 / controller.rate``: with the default 1 kHz and ``dt`` of 1 ms it is one step of the physics.
-        Nothing is recorded; ``run`` does that, and is the quicker way to go far. A joint command takes the place of
-        the controller, whose memory then stays as it is; sensors and emergency stop act as they do before it.
+        Nothing is recorded unless a ``recorder`` is given; ``run`` is the quicker way to go far. A joint command takes
+        the place of the controller, whose memory then stays as it is; sensors and emergency stop act as before it.
 
         Args:
             command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
                 simulation's own controller acts unless given. A whole number stands for n.
             n: how many ticks.
+            recorder: keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+                ``rec = recorder.finish()`` after it.
 
         Returns:
             Whether the run goes on; if not, ``stopped`` says why.
@@ -404,10 +413,13 @@ class Simulation(FrozenAfterInit, Summarised):
             command, n = None, int(command)
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"a simulation steps by a whole number of ticks, got {n!r}")
-        if command is None:
-            self._loop.own(n)
+        if command is not None:
+            given = command if isinstance(command, JointCommand) else _torques(command, self.robot)
+            self._loop.relayed(given, n, recorder)
+        elif recorder is not None:
+            self.advance(n, recorder)
         else:
-            self._loop.relayed(command if isinstance(command, JointCommand) else _torques(command, self.robot), n)
+            self._loop.own(n)
         return self.stopped is None
 
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:

@@ -33,6 +33,7 @@ from nptrace.frontend import tree
 from nptrace.runtime.machine_callables import Native
 
 if TYPE_CHECKING:
+    from footfall.sim.recorder import Recorder
     from footfall.sim.simulation import Simulation
 
 _LEANING = 0.5 * (1.0 - np.cos(LEAN)) - 1e-6  # x² + y² of the quaternion of a base that may lean too far
@@ -204,7 +205,7 @@ class StepLoop:
         self._take(before, stepper(before, (), lambda _: memory), stepper, command)
 
     # -- under joint commands from outside -----------------------------------------------------------------------------
-    def relayed(self, command: JointCommand, ticks: int) -> None:
+    def relayed(self, command: JointCommand, ticks: int, recorder: Recorder | None = None) -> None:
         """Take ticks under a joint command that was computed elsewhere."""
         simulation = self.simulation
         if simulation.pushes:
@@ -219,7 +220,7 @@ class StepLoop:
             inner, memory = _split(before.memory, len(wrappers))
             self._push(stepper, len(_PARTS))
             after = stepper(before, memory, lambda memory, inner=inner: _join(memory, len(wrappers), inner))
-            self._take(before, after, stepper, command)
+            self._take(before, after, stepper, command, recorder)
             if simulation.stopped is not None:
                 return
 
@@ -258,11 +259,21 @@ class StepLoop:
         return replace(seen, gravity=model.world.gravity)
 
     # -- does the run go on? -------------------------------------------------------------------------------------------
-    def _take(self, before: RunState, after: RunState, stepper: ResidentTick, command: JointCommand) -> None:
+    def _take(
+        self,
+        before: RunState,
+        after: RunState,
+        stepper: ResidentTick,
+        command: JointCommand,
+        recorder: Recorder | None = None,
+    ) -> None:
         """Go on with the state after a tick, or with what a run would make of it."""
         simulation = self.simulation
         if self._goes_on(stepper, after):
             simulation.state = after
+            if recorder is not None:
+                inputs = simulation.inputs_at(float(np.round(before.tick)))
+                recorder.hold(before, inputs, after, command.broadcast(simulation.robot.nj))
             return
         command = command.broadcast(simulation.robot.nj)
         for key in _PARTS:
@@ -273,7 +284,7 @@ class StepLoop:
         states, commands = rows_of(simulation.model, before, [(after, command)])
         spans = [(0, simulation.inputs_at(float(np.round(before.tick))))]
         batch = TickBatch.of(before, spans, count=1, every=1, model=simulation.model)
-        Running(simulation, 1, None).take(replace(batch, after=after, states=states, commands=commands), 0.0)
+        Running(simulation, 1, recorder).take(replace(batch, after=after, states=states, commands=commands), 0.0)
 
     def _goes_on(self, stepper: ResidentTick, state: RunState) -> bool:
         """Return whether a run certainly goes on after a tick; where it may not, its detectors decide."""

@@ -417,7 +417,7 @@ def limit(key: str, sim: Simulation | None = None) -> float:
     """The most of one part of a command that a simulation's controller follows; the usual one where it does not say."""
     known = None if sim is None or sim.controller is None else as_controller(sim.controller).command_limits(sim.robot)
     most = (known or {}).get(key)
-    return float(getattr(COMMAND_LIMITS, key)) if most is None else min(float(most), 100.0)
+    return float(most) if most is not None and math.isfinite(most) else float(getattr(COMMAND_LIMITS, key))
 
 
 def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:

@@ -14,6 +14,7 @@ from footfall.control.named import COMMAND_FOLLOWERS, GAIT_CONTROLLERS, PLAN
 from footfall.draw.ground_surface import height_under
 from footfall.draw.solids import size_of
 from footfall.sim.run_options import page_choices
+from footfall.sim.runfile import is_policy
 from footfall.sim.simulation import Simulation
 from footfall.spatial.gravity import weight_of
 from footfall.view.driver import SimulationThread, limit
@@ -325,12 +326,12 @@ class LivePage:
             lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
         elif choice.controller == PLAN:
             lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
-        elif choice.controller in self.driver.given:
-            pass  # of a user's own: nobody knows what it does
+        elif choice.controller in self.driver.given or is_policy(choice.controller):
+            pass  # of a user's own, which may follow commands or not; a policy does
         elif choice.controller not in COMMAND_FOLLOWERS:
             lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(COMMAND_FOLLOWERS)}.*")
         if isinstance(self.commander, Gamepad):
-            lines.append("*gamepad*")
+            lines.append("*held keys or gamepad*")
         if driver.recording is not None:
             lines.append("*recording*")
         if self.stage.note:

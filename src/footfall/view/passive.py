@@ -92,7 +92,7 @@ class Viewer:
         self._drawn = self._texted = -np.inf
         self._clock: tuple[float, float] | None = None  # (wall time, simulated time) from which real time counts
         opened = browse and webbrowser.open(self.address)
-        print(self.address if opened else f"open {self.address} in a browser", flush=True)
+        print(self.address if opened else f"open {self.address} in a browser", file=sys.stderr, flush=True)
         if self.stage.note:
             print(self.stage.note, file=sys.stderr)
 

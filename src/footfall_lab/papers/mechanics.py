@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import ArrayLike
 
 from footfall.robot.model.description import Robot
 
@@ -32,13 +33,13 @@ def of_quaternion(q: ndarray) -> Float[ndarray, "3 3"]:
     return np.eye(3) + 2.0 * q[0] * K + 2.0 * K @ K
 
 
-def off(found: ndarray, right: ndarray) -> float:
+def off(found: ArrayLike, right: ArrayLike) -> float:
     """Return the largest difference, relative to the largest value."""
-    found, right = np.asarray(found, float), np.asarray(right, float)
-    return float(np.abs(found - right).max() / max(np.abs(right).max(), 1e-300))
+    a, b = np.asarray(found, float), np.asarray(right, float)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-300))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mechanics:
     """A robot in one state: quantities of every body in world axes, about its origin."""
 
@@ -79,7 +80,17 @@ class Mechanics:
             alpha.append(alpha[k] + np.cross(omega[k], spin))
             carried = np.cross(alpha[k], arm) + np.cross(omega[k], np.cross(omega[k], arm))
             acceleration.append(acceleration[k] + carried + (2.0 * np.cross(omega[k], axis * rate) if slides else 0.0))
-        return Mechanics(robot, R, p, turns, moves, omega, speed, alpha, acceleration)
+        return Mechanics(
+            robot=robot,
+            R=R,
+            p=p,
+            turns=turns,
+            moves=moves,
+            omega=omega,
+            speed=speed,
+            alpha=alpha,
+            acceleration=acceleration,
+        )
 
     def point(self, body: int, r: ndarray) -> tuple[ndarray, ndarray]:
         """Return a point of a body and its velocity by v; ``r`` in the body's axes."""

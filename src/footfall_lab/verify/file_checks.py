@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
-from footfall.robot.files.draft import tensor_about_com
+from footfall.robot.files.draft import FACING, tensor_about_com
 from footfall.robot.files.guard import parse_xml, read_bytes
-from footfall.robot.files.urdf import UNLIMITED
+from footfall.robot.files.urdf import UNLIMITED, joint_range
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses, foot_centres
 from footfall_lab.verify.report import NOT_FINITE, Check
@@ -26,6 +26,7 @@ _PATIENCE = 60.0  # [s]
 
 def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
     """(checks, what could not be compared and why)."""
+    robot = _as_in_file(robot)
     kind = "urdf" if parse_xml(read_bytes(file), file.name).tag == "robot" else "mjcf"
     other = {"urdf": "pinocchio", "mjcf": "mujoco"}[kind]
     joints = robot.poses["stand"].joints if "stand" in robot.poses else np.zeros(robot.nj)
@@ -47,7 +48,21 @@ def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
     reading = json.loads(done.stdout.splitlines()[-1])  # readers of meshes write what they please before it
     checks = [*_bodies(robot, reading, kind, other), *_joints(robot, reading, other), *_feet(robot, reading, other)]
     skipped = {f"feet of the file in {other}": reading["no_soles"]} if "no_soles" in reading else {}
+    if _is_repaired(robot):
+        skipped[f"inertias of the file in {other}"] = "some were replaced by those of the links' shapes"
     return checks, skipped
+
+
+def _as_in_file(robot: Robot) -> Robot:
+    """The robot on the base of its file, which may face elsewhere than along x."""
+    if FACING not in {link.name for link in robot.links}:
+        return robot
+    links = [link for link in robot.links if link.name != FACING]
+    return robot.replace(links=links, joints=[joint for joint in robot.joints if joint.parent != FACING])
+
+
+def _is_repaired(robot: Robot) -> bool:
+    return any(key.endswith(".inertia") and said.status == "chosen" for key, said in robot.provenance.items())
 
 
 def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> Iterator[Check]:
@@ -65,11 +80,12 @@ def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> It
     both = [(name, ours[name], np.array(theirs)) for name, theirs in reading["bodies"].items() if name in ours]
     lost = [name for name in reading["bodies"] if name not in ours and reading["bodies"][name][0] > 0]
     size = max(np.abs([b[4:] for _, _, b in both]).max(initial=0.0), 1e-12)
-    for word, part, scale in (
+    parts = (
         ("mass", slice(0, 1), robot.mass),
         ("center_of_mass", slice(1, 4), 1.0),
         ("inertia", slice(4, 13), size),
-    ):
+    )
+    for word, part, scale in parts[:2] if _is_repaired(robot) else parts:
         heavy = [(n, a, b) for n, a, b in both if b[0] > 0 or word == "mass"]
         yield _check(f"file_{word}", other, [(n, a[part] / scale, b[part] / scale) for n, a, b in heavy], lost)
 
@@ -95,6 +111,8 @@ def _joints(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Chec
             "torque": actuators.get(name, np.inf),
         }
         for word, value in theirs.items():
+            if word == "limits":  # some tens of turns are none
+                value = joint_range(joint.kind, *_bounded(value).tolist())
             if word == "torque" and (value == 0 or not np.isfinite(ours["torque"])):
                 continue  # an effort of zero says none, and one that cannot carry the robot is taken for none
             pairs.setdefault(word, []).append((name, _bounded(ours[word]), _bounded(value)))

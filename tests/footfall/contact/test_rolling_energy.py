@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import footfall as ff
-from footfall.contact import Heightfield, Plane, Steps
+from footfall.contact import Box, Boxes, Heightfield, Patches, Plane, Steps
 from footfall.contact.course import Course
-from footfall.contact.points import Sphere, contact_points
+from footfall.contact.points import Sphere, contact_points, spheres_of
 from footfall.kinematics.forward import body_poses, joint_transforms, poses_in_base
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
@@ -44,7 +44,19 @@ GROUNDS = {
     "fine random field": field(level_first(rng.uniform(-0.02, 0.02, (120, 90)), 22), 0.04),
     "ridges of 5 cm": field(level_first(RIDGES, 20), 0.05),
     "ridges of 10 cm": field(level_first(RIDGES, 10), 0.1),
+    "boxes": Boxes(
+        Plane(),
+        [
+            Box((1.0, 0.0, 0.01), (0.3, 2.0, 0.02)),
+            Box((1.5, 0.2, 0.02), (0.2, 0.3, 0.04), 0.4),
+            Box((1.55, -0.25, 0.03), (0.15, 0.2, 0.06), -0.3),
+        ],
+    ),
+    "narrow boxes": Boxes(Plane(), [Box((0.8 + 0.12 * k, 0.0, 0.01), (0.05, 2.0, 0.02)) for k in range(6)]),
 }
+GROUNDS["patches of a random field"] = Patches(
+    GROUNDS["random field"], rng.uniform(0.1, 1.2, (20, 20)), spacing=0.2, corner=(-0.5, -2.0)
+)
 
 
 @functools.cache
@@ -73,11 +85,16 @@ def cart(kind, radius):
     return ff.Robot(name="cart", links=links, joints=joints, feet=feet)
 
 
-def energies(kind, radius, ground, contact="compliant", speed=1.5, yaw=0.0, duration=1.2, dt=1e-3):
+def energies(kind, radius, ground, contact="compliant", speed=1.5, yaw=0.0, duration=1.2, dt=1e-3, recorded=False):
     robot = cart(kind, radius)
-    q = np.concatenate(
-        [[0, 0, radius + 0.05 - 1e-5], from_rotation(about_axis(np.array([0.0, 0.0, 1.0]), yaw)), np.zeros(4)]
-    )
+    q = np.concatenate([[0, 0, radius + 0.3], from_rotation(about_axis(np.array([0.0, 0.0, 1.0]), yaw)), np.zeros(4)])
+    for _ in range(3):  # down until a wheel touches
+        X = joint_transforms(robot, q)
+        q[2] -= min(
+            point.distance for point in contact_points(robot, X, poses_in_base(robot, X), spheres_of(robot), ground)
+        )
+    if contact != "stance":  # which would lift it out of the ground
+        q[2] -= 1e-5
     v = np.concatenate([[0, 0, 0, speed, 0, 0], np.full(4, speed / radius)])
     passive = ff.controller(rate=round(1 / dt))(lambda t, robot, sensed, command, memory: (ff.JointCommand(), memory))
     simulation = ff.Simulation(
@@ -92,27 +109,62 @@ def energies(kind, radius, ground, contact="compliant", speed=1.5, yaw=0.0, dura
     )
     recording = simulation.run(duration)
     assert simulation.stopped is None
-    return recording["kinetic"] + recording["potential"]
+    energy = recording["kinetic"] + recording["potential"]
+    return (energy, recording) if recorded else energy
 
 
-PLAIN = ["course of narrow bumps", "course that climbs", "random field", "ridges of 5 cm"]
+def most(ground, contact):
+    """Share of its energy that a cart may gain.
+
+    Nothing but rounding, with two exceptions: standing feet that a curved ground leaves below its surface are lifted
+    onto it (2 mJ of 33 J), and a heightfield's distance is exact to the first order of its curvature (0.3 mJ for balls
+    of 0.2 m on cells of 0.1 m).
+    """
+    if contact == "stance":
+        return 2e-4
+    return 2e-5 if isinstance(ground, Heightfield | Patches) else 1e-6
+
+
+PLAIN = [
+    "course of narrow bumps",
+    "course that climbs",
+    "random field",
+    "ridges of 5 cm",
+    "boxes",
+    "patches of a random field",
+]
+CONTACTS = ["compliant", "complementarity", "stance"]
 
 
 @pytest.mark.parametrize("kind", ["wheels", "balls"])
 @pytest.mark.parametrize("ground", PLAIN)
 def test_what_rolls_freely_never_has_more_energy_than_at_its_start(ground, kind):
     energy = energies(kind, 0.09, GROUNDS[ground])
-    assert energy.max() <= energy[0] * (1.0 + 1e-6)
+    assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], "compliant"))
+
+
+@pytest.mark.parametrize("contact", CONTACTS[1:])
+@pytest.mark.parametrize("ground", ["course of narrow bumps", "ridges of 5 cm"])
+def test_wheels_under_hard_contact_gain_no_energy_and_stay_on_the_ground(ground, contact):
+    """Their rims, not their centres: under the nearest of a rim's points nothing is more than 3 mm deep."""
+    robot, subject = cart("wheels", 0.09), GROUNDS[ground]
+    energy, recording = energies("wheels", 0.09, subject, contact, recorded=True)
+    assert energy.max() <= energy[0] * (1.0 + most(subject, contact))
+    angles = np.linspace(0.0, 2.0 * np.pi, 721)
+    for q in recording.q[::50]:
+        for pose in body_poses(robot, q)[1:]:
+            rim = 0.07 * (np.cos(angles)[:, None] * pose.R[:, 0] + np.sin(angles)[:, None] * pose.R[:, 2])
+            assert np.min(subject.distance((pose.p + rim).T)) - TYRE > -3e-3
 
 
 @pytest.mark.parametrize("ground", ["course of narrow bumps", "course of gaps"])
 def test_a_ball_wider_than_treads_gains_no_energy(ground):
     energy = energies("balls", 0.15, GROUNDS[ground])
-    assert energy.max() <= energy[0] * (1.0 + 1e-6)
+    assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], "compliant"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("contact", ["compliant", "complementarity"])
+@pytest.mark.parametrize("contact", CONTACTS)
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("kind", ["wheels", "balls"])
 @pytest.mark.parametrize("ground", GROUNDS)
@@ -121,7 +173,7 @@ def test_energy_is_never_gained_on_any_ground_at_any_radius(ground, kind, radius
         pytest.skip("a wheel needs a rim that is larger than its tyre")
     for yaw in (0.0, 0.35):
         energy = energies(kind, radius, GROUNDS[ground], contact, yaw=yaw)
-        assert energy.max() <= energy[0] * (1.0 + 1e-6), f"yaw {yaw}"
+        assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], contact)), f"yaw {yaw}"
 
 
 @pytest.mark.parametrize("ground", [name for name in GROUNDS if name not in ("plane", "slope")])
@@ -131,18 +183,19 @@ def test_a_wheel_touches_with_the_nearest_point_of_its_rim(ground):
     robot = cart("wheels", 0.12)
     wheel = Sphere(name="wheel", body=1, center=np.zeros(3), radius=0.12, axis=np.array([0.0, 1.0, 0.0]), tyre=TYRE)
     angles = np.linspace(0.0, 2.0 * np.pi, 20_001)
+    distances = ff.compile(lambda p_W: subject.distance(p_W), None, np.zeros(3), target="batch")
     for _ in range(8):
         axis = random.normal(size=3)
         tilt = about_axis(axis / np.linalg.norm(axis), random.uniform(-0.4, 0.4))
         place = np.array([random.uniform(0.9, 2.5), random.uniform(-0.5, 0.5), 1.0])
         rim = 0.1 * (np.cos(angles)[:, None] * tilt[:, 0] + np.sin(angles)[:, None] * tilt[:, 2])
         for _ in range(12):  # down to where the tyre touches, or nearly
-            nearest = np.min(subject.distance((place + rim).T)) - TYRE
+            nearest = np.min(distances(place + rim)) - TYRE
             place[2] -= 0.7 * nearest
         q = np.concatenate([place - tilt @ [0.25, 0.2, -0.05], from_rotation(tilt), np.zeros(4)])
         X = joint_transforms(robot, q)
         (point,) = contact_points(robot, X, poses_in_base(robot, X), [wheel], subject)
         center = body_poses(robot, q)[1].p
-        nearest = np.min(subject.distance((center + rim).T)) - TYRE
+        nearest = np.min(distances(center + rim)) - TYRE
         assert abs(nearest) < 0.01
         assert point.distance == pytest.approx(nearest, abs=2e-5)

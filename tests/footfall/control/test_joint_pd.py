@@ -55,7 +55,9 @@ def test_feet_follow_the_gait_under_their_hips(name, pattern):
 def test_oscillators_and_clock_ask_for_the_same(name, pattern):
     robot = library.load(name)
     ticks = 200
-    by_memory, by_clock = (run(JointPD.tuned(robot, pattern, open_loop=True, clock=c, rate=100), robot, ticks) for c in (False, True))
+    by_memory, by_clock = (
+        run(JointPD.tuned(robot, pattern, open_loop=True, clock=c, rate=100), robot, ticks) for c in (False, True)
+    )
     assert np.abs(by_memory - by_clock).max() < 1e-9
 
 

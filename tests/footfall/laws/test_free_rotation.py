@@ -9,15 +9,16 @@ import pytest
 from simulated_bodies import IDEAL, many_steps
 
 import footfall as ff
-import footfall.sim.step as step_file
+import footfall.sim.equations_of_motion as motion_file
 from footfall.contact.points import contact_points
 from footfall.control.interface import JointCommand
 from footfall.dynamics.energy import kinetic_energy
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.momentum import momentum
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot import Link, Robot, library
 from footfall.sim.equations_of_motion import State
-from footfall.sim.step import gyroscopic_change, step
+from footfall.sim.step import step
 from footfall.sim.world import World
 from footfall.spatial.quaternion import rotated, rotated_in_a_step
 from footfall_lab.bench import subject
@@ -58,7 +59,8 @@ def spun(robot: Robot, speed: float, axis: tuple[float, float, float]) -> State:
 
 def history(robot: Robot, state: State, dt: float, seconds: float, integrator: str = EULER[0]) -> tuple:
     """(kinetic energies over the first, greatest error of the angular momentum over its size), every 20 steps."""
-    run = many_steps(World(robot=robot, joints=IDEAL, gravity=WEIGHTLESS), integrator)
+    world = World(robot=robot, ground=FAR_BELOW, joints=IDEAL, gravity=WEIGHTLESS)
+    run = many_steps(world, integrator)
     energies, start, error = [kinetic_energy(robot, state.q, state.v)], momentum(robot, state.q, state.v)[:3], 0.0
     for _ in range(round(seconds / dt / 20)):
         state = run(state, dt=dt, count=20)
@@ -117,22 +119,68 @@ def test_robot_that_tumbles_at_3_rad_s_and_moves_its_legs_keeps_its_angular_mome
     assert error < 0.01 * np.linalg.norm(before)
 
 
-def test_correction_is_a_torque_and_of_second_order():
-    """It leaves the velocity of the centre of mass alone, and a quarter of it is left at half the step."""
+LIMP = {
+    "pitch": ((0.0, 1.0, 0.0), 6.0),
+    "yaw": ((0.0, 0.1, 1.0), 6.0),
+    "roll": ((1.0, 0.1, 0.0), 6.0),
+    "all ways": ((2.0, 1.0, 3.0), 3.7),
+}
+
+
+@pytest.mark.parametrize("integrator", EULER)
+@pytest.mark.parametrize("axis", LIMP)
+def test_robot_that_tumbles_with_loose_joints_keeps_its_energy_and_angular_momentum(axis, integrator):
+    """Five seconds at the default step. With forces at the rates of its start it was 0.8 to 1.6 % of energy."""
+    (direction, speed), robot = LIMP[axis], ff.load("mini_cheetah")
+    state = dataclasses.replace(spun(robot, speed, direction), q=robot.state("stand")[0])
+    energies, error = history(robot, state, DT, 5.0, integrator)
+    assert abs(energies[-1] - 1.0) < 2e-3
+    assert energies.max() < 1.0 + 2.5e-3
+    assert error < 5e-3
+
+
+@pytest.mark.parametrize("name", [name for name in library.names() if name != "mini_cheetah"])
+def test_loose_joints_change_less_than_half_of_the_energy_that_forces_at_the_start_of_a_step_do(name, monkeypatch):
+    robot = ff.load(name)
+    state = dataclasses.replace(spun(robot, 4.0, (0.2, 1.0, 0.3)), q=robot.state("stand")[0])
+    change = history(robot, state, DT, 3.0)[0][-1] - 1.0
+    monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
+    assert abs(change) < 0.5 * abs(history(robot, state, DT, 3.0)[0][-1] - 1.0)
+
+
+def test_falling_changes_nothing_about_how_a_robot_tumbles():
+    """A robot in free flight moves as one without gravity, seen from one that falls beside it."""
+    robot = ff.load("mini_cheetah")
+    state = dataclasses.replace(spun(robot, 6.0, (2.0, 1.0, 3.0)), q=robot.state("stand")[0])
+    run = many_steps(World(robot=robot, ground=FAR_BELOW, joints=IDEAL))
+    floats, falls = run(state, dt=DT, count=500, gravity=WEIGHTLESS), run(state, dt=DT, count=500)
+    np.testing.assert_allclose(falls.q[3:], floats.q[3:], atol=1e-9)
+    np.testing.assert_allclose(falls.v[6:], floats.v[6:], atol=1e-9)
+    np.testing.assert_allclose(falls.q[:2], floats.q[:2], atol=1e-9)
+    t = 500 * DT
+    assert falls.q[2] - floats.q[2] == pytest.approx(-0.5 * 9.81 * t * (t + DT), abs=1e-9)
+
+
+def test_the_middle_of_a_step_is_found_to_second_order():
+    """The velocity of the centre of mass is left alone, and a quarter of the rest at half the step."""
     robot, omega = body(com=(0.05, -0.02, 0.04)), np.array([3.0, -4.0, 5.0])
-    spin, carried, _ = gyroscopic_change(robot, omega, DT)
-    np.testing.assert_allclose(carried + np.cross(spin, robot.links[0].com), 0.0, atol=1e-18)
-    halved, _, _ = gyroscopic_change(robot, omega, DT / 2)
-    np.testing.assert_allclose(spin, 4.0 * halved, rtol=0.02, atol=0.02 * np.abs(spin).max())
+    past = free_rotation(robot, omega, DT)
+    twice = 2.0 * free_rotation(robot, omega, DT / 2)
+    np.testing.assert_allclose(past, twice, rtol=0.02, atol=0.02 * np.abs(past).max())
+    ends = []
+    for dt in (DT, DT / 2):
+        run = many_steps(World(robot=robot, joints=IDEAL, gravity=WEIGHTLESS))
+        after = run(State(robot.state()[0], np.concatenate([omega, np.zeros(3)])), dt=dt, count=round(DT / dt))
+        ends.append(after.v[:3])
+    assert np.abs(ends[0] - ends[1]).max() < 1e-2 * np.abs(ends[0] - omega).max()
 
 
 def test_inertia_left_open_turns_as_the_inertia_given():
     robot, tensor = body(), turned((0.11, 0.17, 0.26), (0.2, 0.5, -0.7))
     omega = np.array([3.0, -4.0, 5.0])
-    opened = ff.compile(gyroscopic_change, robot, omega, DT, free=["body.inertia"])
-    changed = gyroscopic_change(robot.replace({"body.inertia": tensor}), omega, DT)
-    for ours, expected in zip(opened(omega, DT, {"body.inertia": tensor}), changed, strict=True):
-        np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-18)
+    opened = ff.compile(free_rotation, robot, omega, DT, free=["body.inertia"])
+    expected = free_rotation(robot.replace({"body.inertia": tensor}), omega, DT)
+    np.testing.assert_allclose(opened(omega, DT, {"body.inertia": tensor}), expected, rtol=1e-9, atol=1e-18)
 
 
 def test_hard_contact_stops_its_feet_while_the_robot_turns():
@@ -166,7 +214,10 @@ def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float,
 
 
 @pytest.mark.parametrize("implicit", [True, False])
-def test_free_rotation_costs_a_step_of_the_mini_cheetah_at_most_100_operations(implicit, monkeypatch):
+def test_the_middle_of_a_step_costs_one_of_the_mini_cheetah_at_most_300_operations(implicit, monkeypatch):
     whole = subject.program(implicit).live_operations
-    monkeypatch.setattr(step_file, "gyroscopic_change", lambda robot, omega, dt: (np.zeros(3),) * 3)
-    assert 20 <= whole - subject.program(implicit).live_operations <= 100
+    monkeypatch.setattr(motion_file, "in_flight", lambda world, points, v, dt: 0.0)
+    base_alone = subject.program(implicit).live_operations
+    monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
+    assert whole - base_alone <= 250
+    assert whole - subject.program(implicit).live_operations <= 300

@@ -208,3 +208,19 @@ def test_sensed_is_what_a_controller_is_shown():
             np.testing.assert_allclose(sensed.v, seen[-1].v, rtol=0, atol=1e-12)
             np.testing.assert_allclose(sensed.forces, seen[-1].forces, rtol=0, atol=1e-9)
             np.testing.assert_allclose(sensed.acceleration, seen[-1].acceleration, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("falls", [False, True])
+def test_a_recorded_loop_is_the_recording_of_the_run(falls):
+    pushes = [ff.Push(start=0.05, duration=0.2, force=(0.0, 400.0, 0.0))] if falls else []
+    run, loop = (ff.Simulation(ROBOT, pushes=pushes) for _ in range(2))
+    rec, recorder = run.run(0.5), loop.recorder()
+    command = ff.JointCommand(position=STAND, kp=run.controller.kp, kd=run.controller.kd)
+    for k in range(500):
+        if not loop.step(command if k % 7 else 1, recorder=recorder):
+            break
+    found = recorder.finish()
+    for name in rec.columns:
+        np.testing.assert_array_equal(found[name], rec[name])
+    assert found.events == rec.events
+    assert falls == bool(rec.meta["fell"]) == bool(found.meta["fell"])

@@ -80,7 +80,15 @@ def test_the_page_has_every_claim_and_every_table():
     )
     tables = tuple(Table(title, ("x", "y"), (("1", "2"),)) for title in ("Cube tosses", "Go2 motors", "Creep"))
     text = study.page(Outcome(experiment="reality", title="t", summary="s", claims=claims, tables=tables))
-    for word in ("Cube: first", "**2**", "**4.5**", "**Cube tosses**", "**Go2 motors**", "**Creep**", "# Validation against real-world data"):
+    for word in (
+        "Cube: first",
+        "**2**",
+        "**4.5**",
+        "**Cube tosses**",
+        "**Go2 motors**",
+        "**Creep**",
+        "# Validation against real-world data",
+    ):
         assert word in text, word
     assert (
         text.index("**Cube tosses**") < text.index("## Motors") < text.index("**Go2 motors**") < text.index("**Creep**")

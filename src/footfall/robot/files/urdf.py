@@ -46,8 +46,11 @@ def read_urdf(root: ET.Element, package: Package, repair: bool = False) -> Draft
     links, joints = root.findall("link"), root.findall("joint")
     if len(links) > MOST_LINKS or len(joints) > MOST_LINKS:
         raise ModelError(f"{where}: more than {MOST_LINKS} links")
-    if any(child.tag.startswith("xacro:") for child in root.iter()):
-        raise ModelError(f"{where}: this is a xacro template: expand it to a URDF first")
+    if any(child.tag.rpartition("}")[0].endswith("xacro") or child.tag.startswith("xacro:") for child in root.iter()):
+        raise ModelError(
+            f"{where}: this is a xacro template, which is a program and is not run here: expand it with"
+            f" 'xacro {where} -o robot.urdf' (pip install xacro, or from ROS) and load robot.urdf"
+        )
     if not links:
         raise ModelError(f"{where}: the robot has no links")
     for element in [*links, *joints]:

@@ -65,7 +65,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
         0.5 * m * np.sum((own.point(k, c)[1] @ v) ** 2) + 0.5 * own.omega[k] @ tensor @ own.omega[k]
         for k, (m, c, tensor) in enumerate(own.masses())
     )
-    size = np.array([0.3, 0.2, 0.1])
+    size = (0.3, 0.2, 0.1)
     box = 2.0 / 12.0 * np.diag([size[1] ** 2 + size[2] ** 2, size[0] ** 2 + size[2] ** 2, size[0] ** 2 + size[1] ** 2])
     found["eq_kinetic"] = max(
         off(link_jacobians.mass_matrix(robot, x, ORDER), M),
@@ -78,7 +78,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
     spatial = own.M @ np.concatenate([np.zeros(3), np.cross(v[:3], v[3:6]), np.zeros(robot.nj)])
     found["eq_motion"] = max(
         off(link_jacobians.potential_energy(robot, x, np.asarray(GRAVITY), ORDER), height),
-        off(lagrange.euler_gravity_terms(robot, x, np.asarray(GRAVITY), ORDER), T.T @ own.G(GRAVITY)),
+        off(lagrange.euler_gravity_terms(robot, x, GRAVITY, ORDER), T.T @ own.G(GRAVITY)),
         off(sliding, own.c + spatial),
     )
     derivative = nested.interpreted(
@@ -101,7 +101,7 @@ def _modified_dh(rng: np.random.Generator) -> float:
             step = np.eye(4)
             step[:3, :3], step[:3, 3] = turned(eye[axis], angle), far * eye[axis]
             X = X @ step
-    end = dh.forward(rows, angles, "modified")[-1]
+    end = dh.forward(rows, angles.tolist(), "modified")[-1]
     return max(off(end.R, X[:3, :3]), float(np.abs(end.p - X[:3, 3]).max()))
 
 

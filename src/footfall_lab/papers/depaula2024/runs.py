@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -135,9 +134,9 @@ def simulation(job: Job, **others: Given) -> Simulation:
     else:
         controller = JointPD(gait=gait_of(job.choice), kp=KP, kd=KD, rate=job.rate)
     damping = reading.damping if job.damping is None else job.damping
-    contact = Compliant.per_millimetre(job.stiffness, damping=damping, friction=form.friction)
+    contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=damping, friction=form.friction)
     start = standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0)
-    options: dict[str, Any] = {
+    options: dict[str, Given] = {
         "contact": contact,
         "ground": ground,
         "dt": job.dt,

@@ -145,7 +145,7 @@ def drives(
     """Joints behind the prototype's gears and belts; a part of the play and of the friction."""
     J = rotor_inertias(robot, rotor)
     belts = np.array(["knee" in name for name in robot.joint_names])
-    springs = stiffness * np.where(belts, _SETUP["belt_stiffness"], _SETUP["gear_stiffness"])
+    springs = stiffness * np.array([_SETUP["belt_stiffness" if belt else "gear_stiffness"] for belt in belts])
     damping = 2.0 * _SETUP["belt_damping"] * np.sqrt(springs * J)
     gap = play * _SETUP["play"] * np.where(belts, 1.0 / KNEE_BELT, 1.0)
     belt = Belt(springs, damping, gap if play else 0.0, J)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray
 
 from footfall.control.joint.plan_follower import planned_joints
 from footfall.dynamics.formalisms.screw_system import screw_forward_dynamics, screw_inverse_dynamics
@@ -62,7 +63,7 @@ def _inverse(robot: Robot) -> float:
         leg = LEGS[int(rng.integers(4))]
         joints = leg_geometry(robot, leg).joints
         angles = rng.uniform(-0.6, 0.6, 3) + np.array([0.0, 0.0, rng.choice([-1.2, 1.2])])
-        places = []
+        places: list[ndarray] = []
         for turn in (None, 1, -1):
             if turn is not None:
                 angles = np.asarray(leg_inverse(robot, leg, places[0], turn).joints)

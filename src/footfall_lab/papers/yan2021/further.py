@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -26,6 +27,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall_lab.papers.claims import Claim, judge
 from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_TIME, Run, plans, sensed_torques
+from nptrace._types import Given
 
 NAME = "yan2021"
 MASSES = (0.7, 1.0, 1.3)  # of the chosen ones, over which torques are given
@@ -67,11 +69,9 @@ def _faster(robot: Robot) -> Claim:
     for name, way in ways.items():
         function = compile(way, robot, *(each[0] for each in arguments), target="batch", verify=False)
         found[name] = function(*arguments)
-        took[name] = _best(lambda f=function: f(*arguments)) / count
+        took[name] = _best(partial(function, *arguments)) / count
     one = [each[0] for each in arguments]
-    plain = {
-        name: _best(lambda w=way: w(robot, *one), 3) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()
-    }
+    plain = {name: _best(partial(way, robot, *one), 3) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()}
     apart = float(np.abs(found["screw"] - found["recursive"]).max() / np.abs(found["recursive"]).max())
     words = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in plain.items())
     return judge(
@@ -203,7 +203,7 @@ def knee_torques(robot: Robot, cycles: int) -> dict[float, tuple[float, float]]:
 
 def noisier(sensors: Sensors, share: float) -> Sensors:
     """Return sensors whose noise and offsets are multiplied."""
-    changed = {}
+    changed: dict[str, Given] = {}
     for key in ("acceleration", "gyro", "attitude", "position", "velocity", "force"):
         reading = getattr(sensors, key)
         assert isinstance(reading, Reading)
