@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from footfall.mujoco.layout import to_mujoco_v
+from footfall.conversions import to_mujoco_v
 from jaxtyping import Float
 from numpy import ndarray
 
