@@ -21,12 +21,12 @@ import numpy as np
 
 import nptrace
 from nptrace import lookup, repeat, scan
-from nptrace.codegen.emit import first_is_state
 from nptrace.codegen.c_source import write_c
+from nptrace.codegen.emit import first_is_state
 from nptrace.runtime.compiled import program as program_of
 
 sys.path.append(str(Path(__file__).parent.parent))
-import cuda_on_processor  # noqa: E402
+import cuda_on_processor
 
 Vector = Any  # of four numbers
 SIZE, POINTS, LANES = 4, 20, (2, 8)
