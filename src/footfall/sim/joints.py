@@ -428,8 +428,8 @@ def _motors(
         # a motor at its limit is one with less gain: without any, a light joint would be thrown from limit to limit
         there = wanted - asked_slope * about
         limited = np.clip(there, *torque_limits(robot, about))
-        same = limited * there > 0.0
-        slope = np.where(same, limited / np.where(same, there, 1.0), 0.0) * asked_slope
+        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # so is no torque at all
+        slope = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * asked_slope
         motor = limited - slope * (rates - about)
     elif model.motor_limits and robot.actuators:
         known = modes or _saturation_modes(robot, asked, rates)
