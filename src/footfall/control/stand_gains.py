@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.gait.tuned import for_robot
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
 
@@ -19,9 +20,25 @@ def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAV
 
 
 def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> tuple[float, float]:
-    """(kp [N m/rad], kd [N m s/rad]) of every joint."""
+    """Return (kp [N m/rad], kd [N m s/rad]) of every joint, to stand with; for walking see ``walk_gains``."""
     weight = supported_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight
 
 
-__all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight"]
+def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
+    """Return joint gains to walk with, those of ``JointPD.tuned``.
+
+    Under them legs that swing follow their targets; under ``stand_gains`` those of many robots lag, and the robot sinks.
+
+    Args:
+        robot: one that can stand on the four feet LF, RF, LH, RH.
+        gait: by its name.
+
+    Returns:
+        kp [N m/rad] and kd [N m s/rad].
+    """
+    setup = for_robot(robot, gait)
+    return setup.kp, setup.kd
+
+
+__all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight", "walk_gains"]
