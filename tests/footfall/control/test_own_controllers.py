@@ -130,7 +130,7 @@ def test_whatever_a_users_class_says_to_a_member_of_the_protocol_is_heard(name, 
         "refresh_memory": lambda self, memory: {"phase": 0.9},
         "gait_phase": lambda self, memory, t: (memory["phase"], t),
         "limit_reasons": lambda self, robot: {"forward": "short legs"},
-        "memory_of_robots": lambda self, memory, numbers: {"phase": 0.1 * numbers},
+        "memory_of_robots": lambda self, memory, numbers: {"phase": 0.1 + len(numbers)},
         "nominal_command": lambda self, robot: ff.Command(forward=0.3),
     }
     assert sorted(own) == declared_members()
