@@ -9,6 +9,7 @@ kept from being negative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +18,7 @@ from numpy import ndarray
 from footfall.dynamics.regressor import BaseParameters, parameters, pseudo_inertia
 from footfall.robot.model.description import Robot
 
+_WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0)  # of the equations, beside the prior's
 _LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # of a 4x4 lower triangle
 _TEN = [(3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]  # in the pseudo-inertia
 
@@ -51,22 +53,23 @@ def physical_parameters(
             slopes[:, :, k] = np.stack([dP[:, i, j] for i, j in _TEN], axis=1)
         return np.stack([P[:, i, j] for i, j in _TEN], axis=1), slopes
 
-    def residuals(x: ndarray) -> ndarray:
+    def residuals(x: ndarray, weight: float) -> ndarray:
         tens, _ = bodies_at(x[:inertial].reshape(bodies, 10))
-        return np.concatenate(
-            [G[:, :inertial] @ tens.ravel() + G[:, inertial:] @ x[inertial:] - z, x[:inertial] / spread]
-        )
+        missing = G[:, :inertial] @ tens.ravel() + G[:, inertial:] @ x[inertial:] - z
+        return np.concatenate([weight * missing, x[:inertial] / spread])
 
-    def slope(x: ndarray) -> ndarray:
+    def slope(x: ndarray, weight: float) -> ndarray:
         _, slopes = bodies_at(x[:inertial].reshape(bodies, 10))
         D = np.zeros((inertial, inertial))
         for k in range(bodies):
             D[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = slopes[k]
         weak = np.concatenate([np.eye(inertial) / spread, np.zeros((inertial, len(x) - inertial))], axis=1)
-        return np.concatenate([np.concatenate([G[:, :inertial] @ D, G[:, inertial:]], axis=1), weak])
+        return np.concatenate([weight * np.concatenate([G[:, :inertial] @ D, G[:, inertial:]], axis=1), weak])
 
     free_sign = np.arange(len(start)) < inertial
-    found = _least_squares(residuals, slope, np.concatenate([np.zeros(inertial), start[inertial:]]), free_sign)
+    found = np.concatenate([np.zeros(inertial), start[inertial:]])
+    for weight in _WEIGHTS:  # equations without noise outweigh the prior by 1e20: the valley that they leave is narrow
+        found = _least_squares(partial(residuals, weight=weight), partial(slope, weight=weight), found, free_sign)
     tens, _ = bodies_at(found[:inertial].reshape(bodies, 10))
     return np.concatenate([tens.ravel(), found[inertial:]])
 

@@ -90,7 +90,8 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
 
     acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state
     of the earlier and the loads of the later: exact for a Simulation recorded at every step of its default
-    integrator, and only there. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured
+    integrator, and only there. Rows in flight, where a step takes rates of its middle that no recording has, are left
+    out, unless there are no others. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured
     data. None: ``recorded`` where there is such a column, else ``smooth``.
     """
     robot = recording.robot
@@ -119,14 +120,16 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
     if how == "step":
         a, turning = _step_accelerations(robot, q, v, float(dt.mean()))
         rates = v[:, robot.nv - robot.nj :]
+        touching = (force[1:] != 0.0).any(axis=(1, 2))
+        kept = touching if touching.any() else np.ones(len(a), dtype=bool)
         return Samples(
-            q=q[:-1],
-            v=turning,
-            a=a,
-            rates=rates[1:],
-            torque=torque[1:],
-            force=force[1:],
-            reverses=rates[:-1] * rates[1:] < 0.0,
+            q=q[:-1][kept],
+            v=turning[kept],
+            a=a[kept],
+            rates=rates[1:][kept],
+            torque=torque[1:][kept],
+            force=force[1:][kept],
+            reverses=(rates[:-1] * rates[1:] < 0.0)[kept],
         )
     return _smooth(robot, q, v, torque, force, float(dt.mean()), window)
 

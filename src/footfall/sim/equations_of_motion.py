@@ -206,8 +206,12 @@ _CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from whe
 
 
 def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "nv"], dt: float) -> Scalar:
-    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0: so beside free bodies."""
-    if world.touches:
+    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0.
+
+    It is 0.0 always beside free bodies, and where links push links: both ways to step keep a momentum that is off by
+    dt, each by another amount, and one that changes from one to the other at such an impact would gain momentum.
+    """
+    if world.touches or world.pairs:
         return 0.0
     if isinstance(unadapted(world.contact), ForceLaw):  # whose forces are zero where nothing touches
         gaps = [point.distance for point in points]
