@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,7 @@ def survival(
     force[..., 4] = np.sin(angles)[:, None] * impulses / (length * batch.period)
     fine = np.ones(batch.n, dtype=bool)
     edges = sorted({*begins.tolist(), *(begins + length).tolist(), *range(now, end + look, look)})
-    for at, following in zip(edges, edges[1:]):
+    for at, following in pairwise(edges):
         pushed = (begins <= at) & (at < begins + length)
         batch.push[:] = np.where(pushed[:, None, None, None], force, 0.0).reshape(-1, 6)
         batch.run(following - at)

@@ -110,7 +110,7 @@ def trotted(robot: Robot, run: Callable[..., Steps], seconds: float, *, dt: floa
 def trot_of(robot: Robot) -> JointPD:
     """A library robot's own trot; a plain one, scaled to its height and weight, of any other."""
     if robot.name in library.names():
-        return JointPD.tuned(robot)
+        return JointPD.tuned(robot, open_loop=True)
     height = robot.poses["stand"].height
     gait = ff.gait.trot(stride=0.3 * height, hip_height=0.9 * height, height=0.15 * height, period=0.5, duty=0.55)
     return JointPD(gait=gait, kp=0.5 * robot.mass * 9.81, kd=0.012 * robot.mass * 9.81)

@@ -96,7 +96,7 @@ def compile(
 
 
 def jacobian(
-    function: Function, robot: Foreign = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
+    function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Jacobian | WrittenJacobian:
     """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
 
@@ -111,7 +111,7 @@ def jacobian(
 
 
 def gradient(
-    function: Function, robot: Foreign = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
+    function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Compiled:
     """The gradient of a function that returns one number, by reverse mode.
 

@@ -123,11 +123,15 @@ class MissingAttribute(AttributeError):
 
     def __str__(self) -> str:
         if self.missing in self.elsewhere:
-            return f"{self.owner} has no {self.missing!r}: it is {self.elsewhere[self.missing]}"
+            return f"{self.owner} has no {self.missing!r}: {_meant(self.elsewhere[self.missing])}"
         import difflib
 
         near = difflib.get_close_matches(self.missing, [k for k in self.known if not k.startswith("_")], 1, 0.7)
         return f"{self.owner} has no {self.missing!r}" + (f": did you mean {near[0]!r}?" if near else "")
+
+
+def _meant(hint: str) -> str:
+    return f"did you mean {hint!r}?" if hint.isidentifier() else f"it is {hint}"
 
 
 def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> AttributeError:
@@ -147,7 +151,7 @@ def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class
             if not given.keys() <= known:
                 name = next(name for name in given if name not in known)
                 if name in elsewhere:
-                    raise InputError(f"unknown {what} {name!r}: it is {elsewhere[name]}")
+                    raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
                 raise unknown(what, name, [f.name for f in dataclasses.fields(kind) if f.init], "it has")
             make(self, *arguments, **given)
 

@@ -1,16 +1,18 @@
 """Names for what a type checker cannot follow: one function is called with numbers, and with symbols when it is traced.
 
-A traced number is no ``float``, and what a loop carries may be any pytree of arrays. Such annotations name what is
-meant; where an array's shape is known, ``Float[ndarray, "nq"]`` says more.
+What a loop carries may be any pytree of arrays. Such annotations name what is meant; where an array's shape is known,
+``Float[ndarray, "nq"]`` says more.
 """
 
 from typing import Any, TypeAlias
 
+import numpy as np
+
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
-Scalar: TypeAlias = Any  # a number or a symbol, or arrays of them that are treated alike
-Given: TypeAlias = Any  # what a user or a file has said, before it is checked
+Scalar: TypeAlias = float | np.ndarray  # a number, or an array of them; a traced number passes for a np.float64
+Given: TypeAlias = Any  # what a user or a file gave, before it is checked
 Json: TypeAlias = Any  # what a JSON file holds, or will
 Element: TypeAlias = Any  # one number or truth value of an array, or a symbol in its place
 Operand: TypeAlias = Any  # what NumPy's functions take and give: arrays, numbers and lists of them, or symbols
 Named: TypeAlias = Any  # what a package shows under a name, loaded when it is first asked for
-Foreign: TypeAlias = Any  # an object that is not ours, of which only what it is asked is known
+Foreign: TypeAlias = Any  # an object that is not ours, of which only what is used is known

@@ -1,10 +1,14 @@
-"""Rooms whose names load when they are first used, so that importing the package stays quick."""
+"""Packages whose names load when they are first used, so that importing them stays quick."""
+
+from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from nptrace._types import Named
+if TYPE_CHECKING:  # NumPy, which it needs, takes a tenth of a second to load
+    from nptrace._types import Named
 
 
 def lazy_exports(

@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
-Scalar: TypeAlias = Any  # a number or a symbol, or arrays of them that are treated alike
+Scalar: TypeAlias = float | np.ndarray  # a number, or an array of them; a traced number passes for a np.float64
+Operand: TypeAlias = Any  # arrays and numbers, or symbols in their place
 Own: TypeAlias = Any  # the tracer's own: nothing of it is known here
 T = TypeVar("T")  # a pytree that comes back as it went in
 Rows = TypeVar("Rows")  # a pytree of arrays of one length
@@ -52,14 +53,14 @@ class Running(Protocol):
 
     def lookup(self, table: Scalar, position: tuple[Scalar, ...]) -> Scalar: ...
 
-    def random(self, parts: Sequence[tuple[int, int, int]], words: Sequence[Scalar]) -> list[Scalar]: ...
+    def random(self, parts: Sequence[tuple[int, int, int]], words: Sequence[Scalar]) -> list[Operand]: ...
 
     def no_fold(self, values: Scalar, which: Scalar, name: Hashable) -> Scalar: ...
 
     def repeat(
         self,
         count: int,
-        body: Callable[[Scalar, T], T],
+        body: Callable[[float, T], T],
         carry: T,
         until: Callable[[T], Scalar] | None,
         check_first: bool,
@@ -84,12 +85,12 @@ tracer: ContextVar[Running | None] = ContextVar("nptrace_tracer", default=None)
 verifying: ContextVar[Callable[[str], None] | None] = ContextVar("nptrace_verifying", default=None)
 
 
-def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
+def select(condition: Scalar, a: Scalar, b: Scalar) -> Operand:
     """a where the condition holds, else b; both are evaluated."""
     return np.where(condition, a, b)
 
 
-def lookup(table: Scalar, *position: Scalar) -> Scalar:
+def lookup(table: Scalar, *position: Scalar) -> Operand:
     """table[floor(i), floor(j), ...], every index clamped to the table; NaN at a position that is NaN.
 
     Flat in the position: its derivative by the position is zero. A table that is known while tracing becomes part of
@@ -106,7 +107,7 @@ def lookup(table: Scalar, *position: Scalar) -> Scalar:
     return np.where(lost, np.nan, table[tuple(at)])[()]
 
 
-def no_fold(values: Scalar, which: Scalar, name: Hashable) -> Scalar:
+def no_fold(values: Scalar, which: Scalar, name: Hashable) -> Operand:
     """The values; a trace takes those in ``which`` as they come: a product with such a zero stays a product.
 
     So functions of numbers that differ in their zeros and ones have one and the same program. ``name`` tells
@@ -133,7 +134,7 @@ def untraced() -> Iterator[None]:
 
 def repeat(
     count: int,
-    body: Callable[[Scalar, T], T],
+    body: Callable[[float, T], T],
     carry: T,
     until: Callable[[T], Scalar] | None = None,
     check_first: bool = False,
@@ -272,13 +273,13 @@ def gradient_bottleneck(x: T) -> T:
     return x if active is None else active.gradient_bottleneck(x)
 
 
-def smoothstep(x: Scalar) -> Scalar:
+def smoothstep(x: Scalar) -> Operand:
     """0 below 0, 1 above 1, and 3 x² - 2 x³ between them: continuous with its first derivative."""
     x = np.clip(x, 0, 1)
     return x * x * (3 - 2 * x)
 
 
-def norm(x: Scalar, epsilon: float = 0.0) -> Scalar:
+def norm(x: Scalar, epsilon: float = 0.0) -> float:
     """Length of a vector, sqrt(x · x + epsilon²).
 
     The length has no derivative at x = 0, where a traced one gives NaN; a small ``epsilon`` rounds the kink off, and

@@ -26,6 +26,7 @@ HERE = Path(__file__).parent
 # cases of each kind in the whole campaign, and where they are made
 KINDS = {
     "programs of nptrace": ("programs:programs", 500),
+    "programs of many shapes": ("shaped_programs:shaped", 500),
     "models": ("models:models", 7000),
     "meshes": ("models:meshes", 3000),
     "recordings": ("files:recordings", 3000),

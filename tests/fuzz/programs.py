@@ -11,6 +11,7 @@ import functools
 import random
 import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,11 @@ import numpy as np
 import nptrace
 from nptrace import lookup, repeat, scan
 from nptrace.codegen.c_source import write_c
+from nptrace.codegen.emit import first_is_state
 from nptrace.runtime.compiled import program as program_of
+
+sys.path.append(str(Path(__file__).parent.parent))
+import cuda_on_processor
 
 Vector = Any  # of four numbers
 SIZE, POINTS, LANES = 4, 20, (2, 8)
@@ -271,7 +276,7 @@ def points(function: Callable, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(inputs), np.array(results)
 
 
-def programs(folder: Path) -> Callable[[int], str]:
+def programs(folder: Path, make: Callable[[int], Callable] = make) -> Callable[[int], str]:
     """A case compares one program with itself on NumPy."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -299,8 +304,13 @@ def _compared(function: Callable, seed: int, folder: Path) -> str:
     _same("groups on lanes", found, np.stack([plain(a, b) for a, b in zip(x, y)]))
     for lanes in LANES:
         _same(f"{lanes} lanes", found, compiled(target="batch", lanes=lanes)(x, y))
+    _in_float32(compiled, function, inputs, expected)
     if COMPILER is not None:
         _in_c(function, examples, inputs, expected, folder)
+    if cuda_on_processor.COMPILER is not None and seed % 5 == 0:
+        place = folder / str(seed)  # a library that was loaded from a path is not read again
+        place.mkdir(exist_ok=True)
+        _in_cuda(function, examples, inputs, found, place)
     return "with derivatives" if _derivatives(function, examples, x, y) else "values alone"
 
 
@@ -309,9 +319,9 @@ def _same(what: str, one: np.ndarray, other: np.ndarray) -> None:
         raise AssertionError(f"{what}: other bits than native, by {np.nanmax(np.abs(one - other)):g}")
 
 
-def _agree(what: str, found: np.ndarray, expected: np.ndarray) -> None:
+def _agree(what: str, found: np.ndarray, expected: np.ndarray, tolerance: float = TOLERANCE) -> None:
     scale = np.maximum(1.0, np.abs(expected).max(axis=1, keepdims=True))
-    if not (np.abs(found - expected) <= TOLERANCE * scale).all():
+    if not (np.abs(found - expected) <= tolerance * scale).all():
         raise AssertionError(f"{what}: off by {np.max(np.abs(found - expected) / scale):g}")
 
 
@@ -326,6 +336,29 @@ def _in_c(function: Callable, examples: tuple, inputs: np.ndarray, expected: np.
     ran = subprocess.run([folder / "check"], capture_output=True, text=True, check=False)
     if ran.returncode:
         raise AssertionError(f"C: off by {ran.stdout.strip()}")
+
+
+def _in_float32(compiled: Callable, function: Callable, inputs: np.ndarray, expected: np.ndarray) -> None:
+    """Lanes of float32, at points where their rounding decides nothing."""
+    rng, safe = np.random.default_rng(0), []
+    for x, result in zip(inputs, expected):
+        beside = [x * (1.0 + 2e-6 * rng.normal(size=2 * SIZE)) for _ in range(4)]
+        moved = max(np.abs(function(z[:SIZE].copy(), z[SIZE:].copy()) - result).max() for z in beside)
+        safe.append(moved < 1e-3 * max(1.0, np.abs(result).max()))
+    if any(safe):
+        x = inputs[safe].astype(np.float32)
+        found = compiled(target="batch", dtype=np.float32)(x[:, :SIZE], x[:, SIZE:])
+        _agree("float32", found, expected[safe], 5e-3)
+
+
+def _in_cuda(function: Callable, examples: tuple, inputs: np.ndarray, native: np.ndarray, folder: Path) -> None:
+    """The CUDA source, built for the processor."""
+    code = program_of(function, *examples)
+    library = cuda_on_processor.emulate(code, first_is_state([SIZE, SIZE]), np.float64, folder)
+    out = np.zeros((SIZE, len(inputs)))
+    x, y = (np.ascontiguousarray(part.T) for part in (inputs[:, :SIZE], inputs[:, SIZE:]))
+    library.run_evaluate(*map(cuda_on_processor.pointer, (x, y)), None, cuda_on_processor.pointer(out), len(inputs))
+    _agree("CUDA", out.T, native)
 
 
 def _derivatives(function: Callable, examples: tuple, x: np.ndarray, y: np.ndarray) -> int:

@@ -9,7 +9,7 @@ from campaign import KINDS, run
 from spoil import spoiled_bytes, spoiled_json, spoiled_text
 
 FIRST = 1_000_000  # seeds that the campaign itself does not use
-SAMPLE = {"programs of nptrace": 6, "controllers": 6, "page messages": 200, "models": 150}
+SAMPLE = {"programs of nptrace": 6, "programs of many shapes": 6, "controllers": 6, "page messages": 200, "models": 150}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -19,7 +19,7 @@ def test_no_case_of_the_sample_is_lost(kind):
     tally = run(place, FIRST, count)
     assert not tally.lost, tally.lost[:3]
     assert tally.cases == count
-    assert len(tally.answers) > 1 or kind == "programs of nptrace", (
+    assert len(tally.answers) > 1 or kind.startswith("programs"), (
         "all alike: nothing is accepted, or nothing is spoiled"
     )
 

@@ -96,3 +96,25 @@ def test_interpolation_beside_a_nan(at, target):
 def test_the_text_of_a_traced_value_is_refused(text):
     with pytest.raises(nptrace.TraceError):
         nptrace.trace(lambda x: x * len(text(x)), np.ones(3))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("ufunc", [np.logical_and, np.logical_or, np.logical_xor], ids=lambda f: f.__name__)
+def test_logical_reductions_of_numbers_are_truth_values(ufunc, target):
+    """The first element too, and that of an axis of length one."""
+    x = np.array([[2.5, 0.0, -1.0, np.nan], [0.0, 3.0, 0.0, 0.5]])
+
+    def found(x):
+        parts = (
+            ufunc.accumulate(x, axis=1),
+            ufunc.reduceat(x, [0, 1, 3], axis=1),
+            ufunc.reduce(x[:1]),
+            ufunc.reduce(x, axis=1),
+            np.any(x[:1], axis=0),
+            np.all(x[:, :1], axis=1),
+        )
+        return np.concatenate([2.0 * np.ravel(part) for part in parts])
+
+    compiled = nptrace.compile(found, x, target=target, cache=None, verify=False)
+    result = compiled(x[None])[0] if target == "batch" else compiled(x)
+    np.testing.assert_array_equal(result, found(x))

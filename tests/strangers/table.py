@@ -158,7 +158,7 @@ def run(case: Case, path: Path, seconds: float) -> Outcome:
     rec = planned.simulation.run(seconds)
     _, x, y, _ = rec.q[:, 3:7].T
     lean = float(np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))).max())
-    heights = distances(planned.simulation.model.world.ground, rec.q[:, :3])
+    heights = planned.simulation.model.world.ground.distances(rec.q[:, :3])
     settled = min(SETTLED, 0.5 * rec.duration)
     return Outcome(
         robot=case.robot,

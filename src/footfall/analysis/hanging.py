@@ -28,7 +28,7 @@ from footfall.sim.motors import COLUMNS, OF_MOTORS, OF_ROBOT, MotorModel
 from footfall.sim.rollouts import compile_tick
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree
 from nptrace.frontend import tree
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Wanted(Controller):
 _INPUTS = Inputs(Command(), np.zeros(6))  # of every tick: a recorded command alone moves it
 
 
-def _state(model: SimulationModel, tick: Scalar, q: ndarray, v: ndarray) -> RunState:
+def _state(model: SimulationModel, tick: Operand, q: ndarray, v: ndarray) -> RunState:
     """Return the state of the hanging robot after so many rows."""
     empty = reduced(at_rest(model.world, np.zeros(0), np.zeros(0)))
     return replace(empty, tick=tick, q=q, v=v)

@@ -156,7 +156,7 @@ def _tell(
     clock = report["clock"]
     tell(
         f"{report['seconds']:.1f} s, {clock['ticks']} ticks: {clock['late']} more than {1e3 * clock['limit']:g} ms late"
-        f" ({100 * clock['late_share']:.2f} %), {clock['skipped']} skipped; jitter "
+        f" and {clock['skipped']} skipped, {100 * clock['late_share']:.2f} % of those due; jitter "
         + ", ".join(f"{key} {1e3 * value:.2f} ms" for key, value in clock["jitter"].items())
     )
     tell(f"damped: {driver.reason}" if driver.reason else "sat down")

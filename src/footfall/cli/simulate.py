@@ -81,6 +81,10 @@ def _print(result: dict[str, Json]) -> None:
             shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
         elif key == "averaged_over":
             shown = "" if value is None else "{:g} to {:g} s: speeds and cost of transport".format(*value)
+        elif key == "energy_residual" and value is not None:
+            shown = f"{100 * value:.2g} % of the energy moved"
+        elif key == "recording" and value is None:
+            shown = "none: --out FILE.mcap keeps one"
         elif isinstance(value, float):
             shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):

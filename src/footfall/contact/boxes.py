@@ -19,7 +19,7 @@ from footfall.checks import checked_number, three_numbers
 from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.contact.pairs import frame_about
 from footfall.errors import InputError
-from nptrace._types import Json, Scalar
+from nptrace._types import Json, Operand, Scalar
 
 _TINY = 1e-9  # [m]
 
@@ -83,7 +83,7 @@ class Boxes(Ground):
         object.__setattr__(self, "boxes", boxes)
         object.__setattr__(self, "fillet", fillet)
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Float[ndarray, "3"]]:
         """Return (distance, a vector out, of any length): the rounded union of all surfaces, one after the other."""
         distance, way = self.ground.distance(p_W), self.ground.frame(p_W)[:, 2]
         for box in self.boxes:

@@ -33,7 +33,7 @@ from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace import select
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
@@ -217,4 +217,4 @@ class _Found:
     slips: Float[ndarray, "ns"]
     residuals: Float[ndarray, "3"]
     iterations: Scalar
-    sweeps: Scalar
+    sweeps: Operand

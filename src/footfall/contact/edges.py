@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 _TINY = 1e-9
 _STEEP = 10.0  # one over the slope from which an edge is borne by the side of a face and no more by the face
@@ -43,7 +43,7 @@ def facing_edge(
 
 def bearing_point(
     half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"], last: bool
-) -> Scalar:
+) -> Operand:
     """Where on the segment a-b, from 0 to 1, a box about the origin bears it: the first such place, or the ``last``.
 
     ``reach``: the distance at which they touch; ``radius`` of the segment, by which the place is within the face.
@@ -94,7 +94,7 @@ def _downward(
     return share * (to_side + gap * down / (down * down + aside + _TINY * _TINY))
 
 
-def raised(t: Scalar, length: float, radius: float) -> Scalar:
+def raised(t: float, length: float, radius: float) -> float:
     """Return how far an edge's point is lifted near its ends [m], where its corners touch."""
     near = np.minimum(t, 1.0 - t) * (length / radius)
     return _AWAY * radius * (1.0 - np.minimum(near, 1.0))

@@ -29,7 +29,7 @@ from footfall.robot.model.parts import Link, name_of
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand, Scalar
 
 _TINY = 1e-9  # [m]
 _MOST = {"position": 1e6, "velocity": 1e4, "omega": 1e4}  # [m, m/s, rad/s]: squares of more lose what a robot does
@@ -72,7 +72,7 @@ class PlacedSolid(Ground):
     X_WS: Transform
     ground: Ground  # whose friction it has, for want of its own
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Float[ndarray, "3"]]:
         return self.solid.nearest(self.X_WS.R.T @ (p_W - self.X_WS.p))
 
     def distance(self, p_W: Float[ndarray, "3"]) -> float:

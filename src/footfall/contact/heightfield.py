@@ -34,7 +34,7 @@ from footfall.checks import checked_number, whole_number
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, numbers_of, one_size, sizes_in
 from footfall.errors import InputError, unknown
 from nptrace import lookup, smoothstep
-from nptrace._types import Given, Json, Scalar
+from nptrace._types import Given, Json, Operand, Scalar
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
@@ -83,12 +83,12 @@ class Heightfield(Ground):
         return f"Heightfield({size} m, {low:.3g} to {high:.3g} m high, friction {self.friction:g})"
 
     # -- the surface -------------------------------------------------------------------------------------------------
-    def surface(self, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    def surface(self, x: Operand, y: Operand) -> tuple[Operand, Operand, Operand]:
         """Return (height [m], slope along x, slope along y) at a place."""
         height, (along_x, along_y), _, _ = self._shape(x, y)
         return height, along_x / self.spacing, along_y / self.spacing
 
-    def _shape(self, x: Scalar, y: Scalar) -> tuple[Scalar, ...]:
+    def _shape(self, x: Scalar, y: Scalar) -> tuple[Operand, ...]:
         """Height, its slopes, continuous slopes m, and (m_x by x, m_x by y, m_y by x, m_y by y), by nodes not metres.
 
         From the nine nodes around the nearest, first along y, then along x. Lookups clamp, which makes the ground
@@ -100,7 +100,7 @@ class Heightfield(Ground):
         nodes = [[lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)] for a in (-1.0, 0.0, 1.0)]
         return (_spline if self.smooth else _cells)(nodes, u - i, v - j)
 
-    def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Scalar]:
+    def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Operand, Operand]:
         """(distance, slopes along x and y of the surface of equal distance through p): see the head of this file."""
         height, (h_x, h_y), (m_x, m_y), (m_xx, m_xy, m_yx, m_yy) = self._shape(p_W[0], p_W[1])
         per = 1.0 / self.spacing
@@ -204,7 +204,7 @@ class Heightfield(Ground):
 
     # -- making one --------------------------------------------------------------------------------------------------
     @staticmethod
-    def centred(heights: Scalar, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
+    def centred(heights: Operand, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
         """With the origin in the middle of the field."""
         heights = checked_heights(heights)
         spacing = checked_number(spacing, "spacing of a heightfield", 0.0, above=True)
@@ -292,7 +292,7 @@ def checked_heights(value: Given) -> Given:
     return heights
 
 
-def _spline(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
+def _spline(nodes: list[list[Operand]], s: Operand, t: Operand) -> tuple[Operand, ...]:
     """Evaluate the biquadratic B-spline, as ``Heightfield._shape`` does: m are its own slopes."""
     rows, slopes, curves = zip(*((_blend(row, t), *_bend(row, t)) for row in nodes))
     m_x, m_xx = _bend(rows, s)
@@ -300,7 +300,7 @@ def _spline(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ..
     return _blend(rows, s), (m_x, m_y), (m_x, m_y), (m_xx, m_yx, m_yx, _blend(curves, s))
 
 
-def _cells(nodes: list[list[Scalar]], s: Scalar, t: Scalar) -> tuple[Scalar, ...]:
+def _cells(nodes: list[list[Operand]], s: Operand, t: Operand) -> tuple[Operand, ...]:
     """Evaluate the bilinear cells, as ``Heightfield._shape`` does."""
     rows, inclines, slopes, curves = zip(*((*_line(row, t), *_bend(row, t)) for row in nodes))
     height, h_x = _line(rows, s)

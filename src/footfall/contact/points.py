@@ -19,7 +19,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
 from nptrace import custom_fixed_point, repeat, stop_gradient
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 _FLAT = 1e-12  # a wheel that lies on its side has no lowest point
 _SPOKES = 12  # points of half a rim that are tried at least, and an eighth of those at most
@@ -181,7 +181,7 @@ def _rim_point(
     count = _spokes(rim)
     width = np.pi / count
 
-    def least(k: Scalar, seen: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    def least(k: float, seen: tuple[Operand, ...]) -> tuple[Operand, ...]:
         """The two lowest minima among the points, each lower than both its neighbours."""
         before, last, first, at_first, second, at_second = seen
         distance = ground.distance(at((k + 0.5) * width - 0.5 * np.pi))
@@ -197,11 +197,11 @@ def _rim_point(
             np.where(lowest, at_first, np.where(lower, angle, at_second)),
         )
 
-    def narrower(_: Scalar, bracket: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    def narrower(_: float, bracket: tuple[Operand, ...]) -> tuple[Operand, ...]:
         """One step of golden-section search: the least lies between low and high, a and b within."""
         low, high, a, d_a, b, d_b = bracket
         left = d_a < d_b
-        ends: tuple[Scalar, Scalar] = (np.where(left, low, a), np.where(left, b, high))
+        ends: tuple[Operand, Operand] = (np.where(left, low, a), np.where(left, b, high))
         low, high = ends
         tried = np.where(left, high - _GOLDEN * (high - low), low + _GOLDEN * (high - low))
         d_tried = ground.distance(at(tried))
@@ -214,7 +214,7 @@ def _rim_point(
             np.where(left, d_a, d_tried),
         )
 
-    def refined(angle: Scalar) -> tuple[Scalar, Scalar]:
+    def refined(angle: Operand) -> tuple[Operand, Operand]:
         low, high = angle - width, angle + width
         a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
         ends = repeat(_GOLDEN_STEPS, narrower, (low, high, a, ground.distance(at(a)), b, ground.distance(at(b))))
@@ -222,7 +222,7 @@ def _rim_point(
 
     _, _, _, first, _, second = repeat(count + 1, least, (np.inf, np.inf, np.inf, 0.0, np.inf, 0.0))
     (one, d_one), (other, d_other) = refined(first), refined(second)
-    found: Scalar = stop_gradient(np.where(d_other < d_one, other, one))
+    found: Operand = stop_gradient(np.where(d_other < d_one, other, one))
     bend = stop_gradient((steepness(found + _APART) - steepness(found - _APART)) / (2.0 * _APART))
     angle = custom_fixed_point(found, lambda x: x - steepness(x) / np.maximum(bend, _APART))
     p, t = at(angle), tangent(angle)

@@ -38,7 +38,7 @@ from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
@@ -133,7 +133,7 @@ class Stance(ContactModel):
             stands = np.where(pulls, 0.0, stands)
             return touches, stands, impulses_of(touches, stands)
 
-        def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Scalar:
+        def settled(carry: tuple[ndarray, ndarray, ndarray]) -> Operand:
             touches, _, found = carry
             return ~np.any(_pulls(found) | _sinks(space, found, touches, floor))
 
@@ -165,7 +165,7 @@ class Stance(ContactModel):
         rows: Float[ndarray, "nc"],
         impulses: Float[ndarray, "nc"],
         tolerance: float,
-    ) -> tuple[ndarray, Scalar, ndarray]:
+    ) -> tuple[ndarray, Operand, ndarray]:
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,

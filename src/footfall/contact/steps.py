@@ -16,7 +16,7 @@ from footfall.checks import checked_number
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
 from footfall.errors import InputError
 from nptrace import lookup
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
@@ -68,14 +68,14 @@ class Treads(Ground):
         """How deep tread i is [m]."""
         return self.tread
 
-    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Scalar]:
+    def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Operand, Operand]:
         """(distance, x and z of the way out of the ground), of any length.
 
         Treads on both sides count, so that what is as wide as a tread is deep meets each riser in time.
         """
         i, s, tread, one = self._tread_at(p_W[0])
         here = self.level(i)
-        nearest: tuple[Scalar, Scalar, Scalar] | None = None
+        nearest: tuple[Operand, Operand, Operand] | None = None
         for way, aside in ((1.0, tread * s), (-1.0, tread * (1.0 - s))):
             for k in range(1, self._reach + 1):
                 neighbour = i - way * k * one
@@ -85,7 +85,11 @@ class Treads(Ground):
                     nearest = found
                 else:
                     first = nearest[0] <= distance
-                    nearest = tuple(np.where(first, a, b) for a, b in zip(nearest, found))
+                    nearest = (
+                        np.where(first, nearest[0], distance),
+                        np.where(first, nearest[1], found[1]),
+                        np.where(first, nearest[2], out_z),
+                    )
                 if k < self._reach:
                     aside = aside + self._depth(neighbour)
         assert nearest is not None

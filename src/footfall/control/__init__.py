@@ -32,7 +32,7 @@ from footfall.control.named import on_command
 from footfall.control.optimal.lqr import LqrStand, StandWeights, regulate
 from footfall.control.optimal.nmpc import Nmpc
 from footfall.control.posture import standing_joints, standing_state
-from footfall.control.stand_gains import stand_gains
+from footfall.control.stand_gains import stand_gains, walk_gains
 from nptrace._types import Given
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ __all__ = [
     "stand_gains",
     "standing_joints",
     "standing_state",
+    "walk_gains",
 ]
 
 

@@ -79,7 +79,7 @@ def why_no_stand(robot: Robot) -> str:
         standing_state(robot)
     except InputError as error:
         return str(error)
-    return "none was asked for (footfall.control.posture.with_stand makes one)"
+    return "its description has none (footfall.control.posture.with_stand makes one)"
 
 
 def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:

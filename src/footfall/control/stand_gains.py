@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
+from footfall.gait.tuned import for_robot
 from footfall.robot.model.description import Robot
-from footfall.spatial.gravity import GRAVITY, STANDARD, strength
-from nptrace._types import Scalar
+from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
 
 STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
 MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
 
 
-def supported_weight(robot: Robot, gravity: Scalar = GRAVITY) -> Scalar:
+def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> float:
     """The weight that joints are to hold: in this gravity, or in a tenth of the Earth's where it is weaker [N]."""
     return robot.mass * np.maximum(strength(gravity), MIN_GRAVITY)
 
 
-def stand_gains(robot: Robot, gravity: Scalar = GRAVITY) -> tuple[Scalar, Scalar]:
-    """(kp [N m/rad], kd [N m s/rad]) of every joint."""
+def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> tuple[float, float]:
+    """Return (kp [N m/rad], kd [N m s/rad]) of every joint, to stand with; for walking see ``walk_gains``."""
     weight = supported_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight
 
 
-__all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight"]
+def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
+    """Return joint gains to walk with, those of ``JointPD.tuned``.
+
+    Under them legs that swing follow their targets; under ``stand_gains`` those of many robots lag, and the robot sinks.
+
+    Args:
+        robot: one that can stand on the four feet LF, RF, LH, RH.
+        gait: by its name.
+
+    Returns:
+        kp [N m/rad] and kd [N m s/rad].
+    """
+    setup = for_robot(robot, gait)
+    return setup.kp, setup.kd
+
+
+__all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight", "walk_gains"]

@@ -85,7 +85,7 @@ def composite_bias(
         a[i] = a[i] + coriolis
         B.append(before[i] + change)
         own.append(_in_field(coriolis, change, composite[i]))
-    behind, bias = _gyroscopic(robot, omega, B, rates)
+    behind, bias = _gyroscopic(robot, omega, B, np.array(rates))
     for i in reversed(range(1, len(X))):
         j = tree.parent[i]
         bias[tree.dof(i)] = bias[tree.dof(i)] + _along(tree.bodies[i], behind[i] + field[i])

@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
 from nptrace import select
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Trapezoid:
         """a T² over the whole way."""
         return self.top_speed / self.ramp
 
-    def position(self, u: Scalar) -> Scalar:
+    def position(self, u: Scalar) -> Operand:
         """Part of the way at the part u of the time."""
         u = np.clip(u, 0.0, 1.0)
         a, v, r = self.acceleration, self.top_speed, self.ramp

@@ -12,7 +12,7 @@ from numpy import ndarray
 from footfall.gait import stance, swing
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 
 def foot_offset(
@@ -50,7 +50,7 @@ def foot_rate(
     )
 
 
-def start_ramp(gait: Gait, t: Scalar) -> Scalar:
+def start_ramp(gait: Gait, t: Scalar) -> Operand:
     """Return the factor of both offsets at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
 
     Without it some gaits throw the robot over at the first step.

@@ -35,7 +35,7 @@ from footfall.gait.pattern import named as gait_named
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.robot.model.description import Robot
 from nptrace import lookup, select, smoothstep
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 POSTURE_LIMITS_DEG = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
 TRAPEZOID_PROFILE = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
@@ -191,7 +191,7 @@ class WalkPlan:
     def _progress(self, cycle: Scalar) -> Scalar:
         return self._travelled_steps * Trapezoid(self._speed_up_cycles / self.cycles).position(cycle / self.cycles)
 
-    def _along(self, progress: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    def _along(self, progress: Scalar) -> tuple[Operand, Operand, Operand]:
         """x, y [m] and yaw [rad] of the arc after so many steps."""
         if self.turn == 0.0:
             return self.step * progress, self.side * progress, 0.0 * progress

@@ -19,11 +19,11 @@ from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.spatial.gravity import STANDARD
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 
 # -- polygons ----------------------------------------------------------------------------------------------------------
-def support_polygon(points: Float[ndarray, "n d"] | Sequence[Scalar]) -> Float[ndarray, "m 2"]:
+def support_polygon(points: Float[ndarray, "n d"] | Sequence[Operand]) -> Float[ndarray, "m 2"]:
     """Corners of the convex hull of points on the ground, anticlockwise; fewer than three if they lie in line.
 
     Andrew's monotone chain. Only x and y count: the points are projected.
@@ -159,7 +159,7 @@ def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar]) -> Float[n
     return array[np.asarray(contact, dtype=bool)]
 
 
-def _cross(a: Sequence[float], b: Sequence[float], p: Scalar) -> float:
+def _cross(a: Sequence[float], b: Sequence[float], p: Operand) -> float:
     """Twice the area of the triangle a, b, p: positive where p is to the left of the line from a to b."""
     return (b[0] - a[0]) * (float(p[1]) - a[1]) - (b[1] - a[1]) * (float(p[0]) - a[0])
 

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
-from nptrace._types import Scalar
+from nptrace._types import Operand
 
 _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 
@@ -91,7 +91,7 @@ def matched_ground(duty: float) -> Bezier:
 
 
 def _horner(coefficients: tuple[float, ...], x: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
-    value: Scalar = coefficients[-1]
+    value: Operand = coefficients[-1]
     for c in coefficients[-2::-1]:
         value = value * x + c
     return value

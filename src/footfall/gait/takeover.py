@@ -20,7 +20,7 @@ from footfall.errors import InputError
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand, Scalar
 
 _VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is taken
 _SEARCH_INTERVAL = 1e-3  # [s] between looks for a landing
@@ -43,7 +43,7 @@ class Anchored:
         pose, (x, y, yaw) = self.plan.at(t - self.begin), self.anchor
         c, s = math.cos(yaw), math.sin(yaw)
 
-        def put(p: Scalar) -> list[Scalar]:
+        def put(p: Operand) -> list[Operand]:
             return [x + c * p[0] - s * p[1], y + s * p[0] + c * p[1], p[2]]
 
         feet = [np.stack(put(pose.feet[k])) for k in range(len(LEGS))]

@@ -18,7 +18,7 @@ from footfall.gait.oscillators.networks import GaitTiming
 from footfall.gait.oscillators.phase_equations import Kuramoto
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Transition:
         """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
         return self.between(key, self.blend_at(t))
 
-    def between(self, key: str, blend: Scalar) -> Scalar:
+    def between(self, key: str, blend: Scalar) -> Operand:
         """A number of a gait that is the second by a part, the first by the rest."""
         a, b = getattr(self.first, key), getattr(self.second, key)
         return a + (b - a) * blend
@@ -72,7 +72,7 @@ class Transition:
     def timing_between(self, blend: Scalar) -> GaitTiming:
         return GaitTiming(self.delays_between(blend), self.between("duty", blend), self.between("period", blend))
 
-    def advance(self, phase: Float[ndarray, "4"], t: Scalar, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
+    def advance(self, phase: Float[ndarray, "4"], t: Operand, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
         """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
         oscillators = Kuramoto.of(self.first, coupling)
         return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
@@ -82,7 +82,7 @@ class Transition:
         return self.offset_between(phase, self.blend_at(t))
 
     def offset_between(
-        self, phase: Float[ndarray, "4"], blend: Scalar, extra_clearance: Scalar = 0.0
+        self, phase: Float[ndarray, "4"], blend: Operand, extra_clearance: Operand = 0.0
     ) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
         """Return the offsets of a blend of the two gaits; ``extra_clearance`` [m] is added to the height of swings."""
         duty, L, height = (self.between(key, blend) for key in ("duty", "half_stride", "height"))

@@ -23,15 +23,15 @@ from footfall.gait.foot_path import foot_offset
 from footfall.gait.pattern import LEGS, Gait, named
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.kinematics.leg_geometry import leg_geometry
-from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse
+from footfall.kinematics.leg_inverse import hip_height, knee_direction, planar_inverse, within_limits
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import STANDARD, weight_of
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why its
-    steps are shorter than they would be, if they are."""
+    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why
+    its steps are shorter than they would be, if they are."""
 
     gait: Gait
     kp: float
@@ -246,6 +246,7 @@ _SIMILAR = {
 _LOWER, _SPEED_MARGIN = 0.5, 0.9  # of the height of steps; of the motors' speeds
 _SPEED_TRIGGER = 1.2  # of the motors' speeds: what lags by less is made up for
 _MAX_STIFFER = 6.0
+_STRAIGHT, _BENT = 0.85, 0.72  # of a leg: stands straighter than the one walk as bent as the other, as most stand
 _MAX_OFF_DIAGONAL = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
 
 
@@ -254,6 +255,8 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     weight. It needs a pose ``stand`` and the four feet. One whose mass lies far from the diagonals of its feet trots
     at the same speed in shorter, quicker steps."""
     H = hip_height_of(robot)
+    bent = _bent_height(robot, H)
+    H = H if bent is None else bent
     unit, weight = math.sqrt(H / STANDARD), weight_of(robot.mass)
     similar = _SIMILAR.get(gait, _SIMILAR[None])
     timing = {"duty": similar.duty, "period": similar.period * unit} if gait in ("walk", "trot") else {}
@@ -267,6 +270,7 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
         height=similar.height * H,
         depth=similar.depth * H,
         ramp=1.5,
+        hip_height=bent,
         **timing,
     )
     made, shortened = within_motors(robot, made)
@@ -276,6 +280,23 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     # damping that is there already: the gain makes up the rest, or the spring grows with it
     damping = sum(joint_damping) / len(joint_damping)
     return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None, shortened)
+
+
+def _bent_height(robot: Robot, height: float) -> float | None:
+    """Return a hip height for a gait of a robot from a file whose stand is nearly straight, as the keyframes of hobby
+    robots are; None where the stand will do, or the joints do not bend as far."""
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
+    length = sum(leg.stretch + (leg.foot.length if leg.foot else 0.0) for leg in legs) / len(legs)
+    radius = sum(leg.radius for leg in legs) / len(legs)
+    if robot.model_file is None or height - radius < _STRAIGHT * length:
+        return None
+    stand = robot.poses["stand"].joints
+    for leg in legs:
+        knee = knee_direction(leg, stand[list(leg.joints)])
+        found = planar_inverse(leg, 0.0, -_BENT * length, knee)
+        if not (bool(found.reachable) and bool(within_limits(robot, leg.name, found.joints))):
+            return None
+    return _BENT * length + radius
 
 
 def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:

@@ -20,7 +20,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates, joint_tran
 from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall.spatial import Transform, cross
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve.elimination import least_squares
 from nptrace.solve.factor import cholesky, cholesky_solve
 
@@ -63,9 +63,9 @@ def rows_of(
     rates: Float[ndarray, "nj"],
 ) -> LoopRows:
     """``loop_rows`` for bodies at ``poses``, in any frame that all of them share."""
-    errors: list[Scalar] = []
+    errors: list[Operand] = []
     rows: list[ndarray] = []
-    biases: list[Scalar] = []
+    biases: list[Operand] = []
     for loop, axes in zip(robot.loops, robot.loop_axes):
         error, J, bias = (
             _coupling(robot, loop, q_J, rates) if loop.kind == "joint" else _tie(robot, loop, poses, link_pose, rates)
@@ -79,7 +79,7 @@ def rows_of(
     return LoopRows(np.stack(errors), np.stack(rows), np.stack(biases))
 
 
-def _along(direction: ndarray, rows: PyTree) -> Scalar:
+def _along(direction: ndarray, rows: PyTree) -> Operand:
     """direction · rows; a coordinate axis picks its row."""
     plain = np.flatnonzero(direction == 1.0)
     if len(plain) == 1 and np.count_nonzero(direction) == 1:

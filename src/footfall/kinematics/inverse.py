@@ -26,7 +26,7 @@ from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.robot.model.description import Robot
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
@@ -53,7 +53,7 @@ class Inverse:
 
 def inverse(
     robot: Robot,
-    targets: Scalar,
+    targets: Operand,
     method: str = "auto",
     *,
     q: Float[ndarray, "nq"] | None = None,
@@ -133,12 +133,12 @@ def inverse(
 
 def _traced(
     robot: Robot,
-    targets: Scalar,
+    targets: Operand,
     method: str,
-    q: Scalar,
+    q: Operand,
     frame: str,
-    knee: Scalar,
-    foot_pitch: Scalar,
+    knee: Operand,
+    foot_pitch: Operand,
     tolerance: float,
     iterations: int,
     shared: bool,
@@ -153,7 +153,7 @@ def _traced(
     q = stand if q is None else q
     joints_from, wanted = robot.nq - robot.nj, _by_foot(robot, targets)
     poses = body_poses(robot, q)
-    found, rows = [q[k] for k in range(robot.nq)], list[tuple[Scalar, Scalar, str]]()
+    found, rows = [q[k] for k in range(robot.nq)], list[tuple[Operand, Operand, str]]()
     for foot, target in wanted.items():
         leg, side, pitch = leg_chain(robot, foot), _of(knee, foot), _of(foot_pitch, foot)
         p_W = poses[0].point(np.array(target)) if frame == "trunk" else np.array(target)
@@ -285,7 +285,7 @@ class _Search:
         spread = [lower + (upper - lower) * np.resize(part, len(self.leg)) for part in parts]
         return [np.clip(start, self.leg.lower, self.leg.upper) for start in (self.posture, flipped, *spread)]
 
-    def _measured(self, joints: Scalar) -> Reached:
+    def _measured(self, joints: Operand) -> Reached:
         inside = np.array([float(screw.within(value)) for screw, value in zip(self.leg.screws, joints)])
         return Reached(inside, float(distance(foot_position(self.leg, inside), self.target)), 0)
 
@@ -324,7 +324,7 @@ class _Search:
 
 
 def _with_shared(
-    robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Scalar, tolerance: float, iterations: int
+    robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Operand, tolerance: float, iterations: int
 ) -> tuple[ndarray, int]:
     """q with the joints that carry several feet where they help best; feet without a target keep their place."""
     X_BW = body_poses(robot, q)[0].inverse()
@@ -335,7 +335,7 @@ def _with_shared(
     return np.concatenate([q[: robot.nq - robot.nj], found.joints]), int(found.iterations)
 
 
-def posture_of(robot: Robot, q: Scalar) -> Float[ndarray, "nq"]:
+def posture_of(robot: Robot, q: Operand) -> Float[ndarray, "nq"]:
     """Return the posture as given, checked, or the standing one."""
     if q is None:
         q = robot.state("stand" if "stand" in robot.poses else None)[0]
@@ -356,7 +356,7 @@ def targets_of(robot: Robot, targets: Scalar) -> dict[str, ndarray]:
     return wanted
 
 
-def _by_foot(robot: Robot, targets: Scalar) -> dict[str, PyTree]:
+def _by_foot(robot: Robot, targets: Operand) -> dict[str, PyTree]:
     """Targets by foot, whose numbers need not be known."""
     if not isinstance(targets, Mapping):
         shape = np.shape(targets)
@@ -371,5 +371,5 @@ def _by_foot(robot: Robot, targets: Scalar) -> dict[str, PyTree]:
     return dict(targets)
 
 
-def _of(value: Scalar, foot: str) -> Scalar:
+def _of(value: Operand, foot: str) -> Operand:
     return value.get(foot) if isinstance(value, Mapping) else value

@@ -22,7 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 Vector = tuple[float, float, float]
 Values = Sequence[Scalar] | ndarray  # of joints
@@ -40,14 +40,14 @@ class Screw:
     lower: float
     upper: float
 
-    def pose(self, value: Scalar) -> Transform:
+    def pose(self, value: Operand) -> Transform:
         """Return where the joint takes what it carries, seen from where that was at zero."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), np.array(self.axis) * value)
         R, point = about_axis(self.axis, value), np.array(self.point)
         return Transform(R, point - R @ point)
 
-    def within(self, value: Scalar) -> Scalar:
+    def within(self, value: Scalar) -> Operand:
         """Return the value nearest to the given one within the limits; an angle may go round to come inside."""
         if self.kind == "revolute" and math.isfinite(self.lower) and math.isfinite(self.upper):
             turns = np.round((value - 0.5 * (self.lower + self.upper)) * (0.5 / math.pi))
@@ -156,11 +156,11 @@ def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
     return X
 
 
-def along(axis: Values, p: Scalar) -> Scalar:
+def along(axis: Values, p: Operand) -> Operand:
     """Return the component of a vector along another of length one; constants stay numbers while a trace runs."""
     return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
 
 
-def _snapped(v: Scalar) -> Vector:
+def _snapped(v: Operand) -> Vector:
     x, y, z = (float(round(c)) if abs(c - round(c)) < _SNAP else c for c in (float(v[0]), float(v[1]), float(v[2])))
     return (x + 0.0, y + 0.0, z + 0.0)

@@ -17,7 +17,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial.transform import Transform
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 Vector = tuple[float, float, float]
 KINDS = {
@@ -211,7 +211,7 @@ def _closed() -> str:
 
 
 # -- three floats: plain Python, since inside a trace NumPy would make symbols of constants ----------------------------
-def _floats(v: Scalar) -> Vector:
+def _floats(v: Operand) -> Vector:
     return (float(v[0]), float(v[1]), float(v[2]))
 
 

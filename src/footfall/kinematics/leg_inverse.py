@@ -25,7 +25,7 @@ from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_geometry
 from footfall.robot.model.description import Robot
 from nptrace import is_tracing
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 FRAMES = ("carrier", "hip")
 _SLACK = 1e-12  # relative: a target on the very edge counts as reached
@@ -94,7 +94,7 @@ def from_hip(leg: Leg, position: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
     return place_of(leg, *_from_hip(leg, position))
 
 
-def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Scalar, ...]:
+def _from_hip(leg: Leg, position: Float[ndarray, "3"]) -> tuple[Operand, ...]:
     return tuple(position[k] + offset for k, offset in enumerate(_under_hip(leg)))
 
 
@@ -114,7 +114,7 @@ def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: A
     return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
 
 
-def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Scalar:
+def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Operand:
     """Return whether every joint of a leg is within its limits."""
     limits = leg_geometry(robot, leg, nearly=True).limits
     inside = [(lower <= q) & (q <= upper) for q, (lower, upper) in zip(joints, limits)]
@@ -140,7 +140,7 @@ def hip_height(leg: Leg, joints: Sequence[float]) -> float:
 
 
 # -- the plane of the leg ----------------------------------------------------------------------------------------------
-def _bend(thigh: Segment, shank: Segment, square: Scalar, knee: int) -> tuple[Scalar, Scalar, Scalar]:
+def _bend(thigh: Segment, shank: Segment, square: Scalar, knee: int) -> tuple[Scalar, Scalar, Operand]:
     """Cosine and sine of the angle from thigh to shank whose ends are sqrt(square) apart; whether they can be."""
     a, b = thigh.length, shank.length
     cosine = square * (0.5 / (a * b)) - 0.5 * (a / b + b / a)
@@ -175,8 +175,8 @@ def _angle(y: Scalar, x: Scalar, less: float) -> Scalar:
 
 # -- the roll joint ----------------------------------------------------------------------------------------------------
 def _roll_first(
-    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
-) -> tuple[list[Scalar], Scalar]:
+    leg: Leg, x: Operand, y: Operand, z: Operand, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Operand], Operand]:
     """Roll, then the plane: the roll turns (side, height) into (y, z), eqs. (2)-(4)."""
     x = x - leg.hip[0]
     side = leg.hip[1] + leg.side
@@ -256,15 +256,15 @@ def _pitch_roll_pitch(
     height = np.sqrt(np.maximum(height_square, 0.0))
     height = height if above else -height
     inside = inside & (height_square >= -_SLACK * (square + leg.side * leg.side)) & (flat > _SLACK * square)
-    roll = _turn(leg.side, -down, y, height)
+    roll = _angle_about_x(leg.side, -down, y, height)
     hip = np.arctan2(z * ahead - x * height, z * height + x * ahead)
     knee_angle = np.arctan2(sine, cosine) + _wrapped(leg.thigh.angle - leg.shank.angle)
     return [hip, roll, knee_angle], inside
 
 
 def _roll_missing(
-    leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
-) -> tuple[list[Scalar], Scalar]:
+    leg: Leg, x: Operand, y: Operand, z: Operand, knee: int, above: bool, foot_pitch: float
+) -> tuple[list[Operand], Operand]:
     angles, inside = _plane(leg, x, z, knee, foot_pitch)
     return angles, inside & (np.abs(y - leg.side) <= 1e-9)
 

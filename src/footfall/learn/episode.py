@@ -22,7 +22,7 @@ from footfall.learn.randomise import EXTRAS, Randomisation, Range, within
 from footfall.learn.task import Task
 from footfall.sim.tick import Inputs, RunState
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.frontend import tree
 
 COMMANDS = ("forward", "sideways", "turn")
@@ -65,8 +65,8 @@ class Episode:
 
     state: RunState
     inputs: Inputs
-    parameters: dict[str, Scalar]
-    age: Scalar  # ticks
+    parameters: dict[str, Operand]
+    age: Operand  # ticks
     next_push: Scalar  # the age at which it is pushed
     level: Scalar = 0.0  # of difficulty, from 0 on
     past: dict[str, PyTree] = field(
@@ -135,7 +135,7 @@ class StepOutput:
     seen: Float[ndarray, "no"]  # the observation to act on next
     final_privileged: Float[ndarray, "k"] | tuple[()]
     final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
-    reward: Scalar
+    reward: Operand
     fallen: Scalar  # 1 or 0
     late: Scalar  # 1 where the time limit was reached without a fall
     velocity: Float[ndarray, "3"]

@@ -186,7 +186,7 @@ class WalkLanes:
         self.batch.run(1)
         self.age += 1
         result = self.look(slice(None))
-        return LanesResult(result, result.fallen > 0.5, self.age >= self.limit)
+        return LanesResult(result, np.asarray(result.fallen > 0.5), self.age >= self.limit)
 
     def _now(self, which: Which) -> tuple[PyTree, Command, dict[str, ndarray]]:
         """Return some lanes as they are: state, command, parameters."""

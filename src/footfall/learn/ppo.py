@@ -23,7 +23,7 @@ from numpy import ndarray
 
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
@@ -326,7 +326,7 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
 
 def policy_derivatives(
     clip: float, center: ndarray, action: ndarray, before: Scalar, merit: Scalar, log_noise: ndarray
-) -> tuple[Scalar, ndarray, ndarray]:
+) -> tuple[Operand, ndarray, ndarray]:
     """Return (the clipped objective, negated; its derivatives by mean action and log of the noise) of rows."""
     ratio = np.exp(log_likelihood(action, center, log_noise) - before)
     free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit

@@ -9,7 +9,7 @@ import numpy as np
 
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand, Scalar
 
 Range = tuple[float, float]
 EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, where they are not one number
@@ -117,6 +117,6 @@ def checked_range(value: Given, what: str) -> Range:
     return low, high
 
 
-def within(limits: Range, chance: Scalar) -> Scalar:
+def within(limits: Range, chance: Scalar) -> Operand:
     """Return a uniform draw in [0, 1) as one within limits."""
     return limits[0] + (limits[1] - limits[0]) * chance

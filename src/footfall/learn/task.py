@@ -35,7 +35,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.motors import MotorModel
 from footfall.sim.tick import RunState
 from footfall.spatial.gravity import GRAVITY
-from nptrace._types import Given, Json, PyTree, Scalar
+from nptrace._types import Given, Json, Operand, PyTree, Scalar
 
 HEIGHT, MASS = 0.28601890993604734, 8.912  # of the Mini Cheetah that stands [m], and of all of it [kg]
 _DIGITS = 6  # so that the Mini Cheetah is exactly 1, however its mass is summed
@@ -128,8 +128,8 @@ class TickResult:
     """The evaluation of a tick."""
 
     observation: Float[ndarray, "no"]
-    terms: dict[str, Scalar]  # of the reward, weighted
-    reward: Scalar
+    terms: dict[str, Operand]  # of the reward, weighted
+    reward: Operand
     fallen: Scalar  # 1 or 0
     velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
     contact: Float[ndarray, "nf"]  # 1 where a foot is down
@@ -377,7 +377,7 @@ def privileged(task: Task, state: RunState, command: Command, parameters: Parame
     return task.privileged(state, command, parameters)
 
 
-def upright(q: Float[ndarray, "nq"]) -> Scalar:
+def upright(q: Float[ndarray, "nq"]) -> Operand:
     """Return the cosine of the trunk's lean."""
     return 1.0 - 2.0 * (q[4] * q[4] + q[5] * q[5])
 

@@ -132,7 +132,13 @@ class CudaWalk:
     device = "cuda"
 
     def __init__(
-        self, task: WalkTask, num_envs: int, *, command: Given = None, randomise: Given = True, seconds: float = 20.0
+        self,
+        task: WalkTask,
+        num_envs: int,
+        *,
+        command: Given = None,
+        randomise: Given = True,
+        seconds: float = 20.0,
     ) -> None:
         from footfall.learn.cuda_lanes import CudaLanes
 

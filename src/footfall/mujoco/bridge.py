@@ -39,8 +39,8 @@ class Bridge:
 
     def __init__(self, robot: Robot, controller: Controller, model: Foreign, command: Command | None = None) -> None:
         given: dict[str, Given] = {} if command is None else {"command": command}
-        gravity = tuple(float(x) for x in model.opt.gravity)
-        self.simulation = Simulation(robot, controller, dt=float(model.opt.timestep), gravity=gravity, **given)
+        x, y, z = (float(g) for g in model.opt.gravity)
+        self.simulation = Simulation(robot, controller, dt=float(model.opt.timestep), gravity=(x, y, z), **given)
         self.robot = self.simulation.robot
         self._controller = CompiledController(self.simulation)
         self._joints = mujoco_joints(self.robot, model)

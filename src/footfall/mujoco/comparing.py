@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,15 +37,17 @@ class Comparison:
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Return what is looked at first, as (quantity, footfall, MuJoCo)."""
-        both = (self.footfall, self.mujoco)
-        speeds = [f"{_speed(rec):.3f} m/s" for rec in both]
-        falls = ["yes" if rec.meta.get("fell") else "no" for rec in both]
-        means = [f"{metrics.peak_force_mean(rec):.0f} N" for rec in both]
-        peaks = [f"{metrics.peak_force(rec):.0f} N" for rec in both]
-        walls = [f"{metrics.wall_seconds(rec):.3f} s" for rec in both]
-        found = [("mean speed of the second half", *speeds), ("fell", *falls)]
-        found += [("largest vertical force, mean over 10 ms", *means), ("largest vertical force in a step", *peaks)]
-        return [*found, ("time spent stepping", *walls)]
+
+        def row(name: str, of: Callable[[Recording], str]) -> tuple[str, str, str]:
+            return name, of(self.footfall), of(self.mujoco)
+
+        return [
+            row("mean speed of the second half", lambda rec: f"{_speed(rec):.3f} m/s"),
+            row("fell", lambda rec: "yes" if rec.meta.get("fell") else "no"),
+            row("largest vertical force, mean over 10 ms", lambda rec: f"{metrics.peak_force_mean(rec):.0f} N"),
+            row("largest vertical force in a step", lambda rec: f"{metrics.peak_force(rec):.0f} N"),
+            row("time spent stepping", lambda rec: f"{metrics.wall_seconds(rec):.3f} s"),
+        ]
 
     def __repr__(self) -> str:
         rows = [("", "footfall", "MuJoCo"), *self.rows()]

@@ -19,7 +19,7 @@ from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import STANDARD
 from nptrace import ownership
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree
 
 _DEEPEST = 0.1  # [m] at which a robot stands in soft ground
 _REBOUND = 0.05  # of the speed of a foot: what steps may take from it unsaid
@@ -86,7 +86,7 @@ def check_law(contact: Given, dt: float) -> None:
     _check_derivatives(contact, dt)
 
 
-def _class_name(part: Scalar) -> str:
+def _class_name(part: Operand) -> str:
     return type(part).__name__
 
 
@@ -227,7 +227,7 @@ def check_sequence(what: str, parts: Given, kind: type) -> None:
         raise InputError(f"{what} must be a list of {kind.__name__}, got {' '.join(repr(parts).split())[:60]}")
 
 
-def vector(gravity: Scalar) -> tuple[float, float, float]:
+def vector(gravity: Given) -> tuple[float, float, float]:
     x, y, z = three_numbers(gravity, "gravity").tolist()
     return x, y, z
 

@@ -215,8 +215,12 @@ class Batch(Summarised):
 
     def reset(self, which: Which = slice(None)) -> None:
         """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
-        for array, start in zip(tree.flatten(self.state)[0], self._start):
-            _put(array, which, start[which], "the start of robots")
+        try:
+            start = [array[which] for array in self._start]
+        except IndexError as error:
+            raise InputError(f"the start of robots does not fit: {error}") from None
+        for array, fresh in zip(tree.flatten(self.state)[0], start):
+            _put(array, which, fresh, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:

@@ -40,7 +40,7 @@ from footfall.sim.joints import POSITION, JointFeedback, joint_feedback, joint_m
 from footfall.sim.objects import System, assemble_system, contact_candidates, contact_forces_world, place_sphere
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def solve_active_set(
         last = _last_iteration(solve, onward, world, inputs, modes, dt)
 
         # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
-        def once_more(_: Scalar) -> tuple[ndarray, Acted, State]:
+        def once_more(_: Operand) -> tuple[ndarray, Acted, State]:
             modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
             nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
             return solved(modes, iteration, converged=True)

@@ -34,7 +34,7 @@ from footfall.kinematics.forward import foot_positions, foot_velocities
 from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
 COORDINATES = ("minimal", "excess")
@@ -88,7 +88,7 @@ class _InMode:
     def basis(self, q: ndarray) -> ndarray:
         return np.eye(self.robot.nv) if self.coordinates is None else self.coordinates.basis(q)
 
-    def acting(self, t: Scalar, q: ndarray, v: ndarray) -> ndarray:
+    def acting(self, t: Operand, q: ndarray, v: ndarray) -> ndarray:
         """Return torques of motors, springs and damping at the joints."""
         tau = spring_torques(self.robot, q) + damping_torques(self.robot, v)
         return tau if self.torques is None else tau + self.torques(t, self.robot, q, v)

@@ -46,7 +46,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 if TYPE_CHECKING:
     from footfall.sim.equations_of_motion import State
@@ -69,7 +69,7 @@ class Belt:
     stiffness: Scalar = 4000.0  # [N m/rad]
     damping: Scalar = 2.0  # [N m s/rad]
     play: Scalar = 0.0  # [rad], from end to end
-    inertia: Scalar = None  # of the rotor [kg m²]
+    inertia: Scalar | None = None  # of the rotor [kg m²]
     encoder: str = "motor"
 
     def __post_init__(self) -> None:
@@ -201,7 +201,7 @@ def through_belt(
     motor: Float[ndarray, "nj"],
     slope: Float[ndarray, "nj"],
     dt: float,
-    side: Scalar = None,
+    side: Scalar | None = None,
 ) -> BeltTorque:
     """Return what a joint gets in a step whose motors give ``motor`` less ``slope`` times the encoder's change of rate.
 
@@ -209,7 +209,8 @@ def through_belt(
     ω' = (J/dt ω + s ω + τ - b_0 + g q̇') / N, and b = b_0 + g (ω' - q̇').
     """
     k, J = belt.stiffness, belt.rotors(robot) / dt
-    stretch, taut = rotor.position - q_J, 1.0
+    taut: Scalar = 1.0
+    stretch = rotor.position - q_J
     if side is not None:
         stretch, taut = stretch - 0.5 * belt.play * side, np.abs(side)
     steep = k * dt * dt * (1.0 / belt.rotors(robot) + 1.0 / rotor.load)  # (ω dt)² of the two masses, at least
@@ -427,8 +428,8 @@ def _motors(
         # a motor at its limit is one with less gain: without any, a light joint would be thrown from limit to limit
         there = wanted - asked_slope * about
         limited = np.clip(there, *torque_limits(robot, about))
-        same = limited * there > 0.0
-        slope = np.where(same, limited / np.where(same, there, 1.0), 0.0) * asked_slope
+        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # so is no torque at all
+        slope = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * asked_slope
         motor = limited - slope * (rates - about)
     elif model.motor_limits and robot.actuators:
         known = modes or _saturation_modes(robot, asked, rates)
@@ -469,7 +470,7 @@ def update_joint_modes(
     inertia: Float[ndarray, "nj"],
     dt: float,
     iteration: float,
-) -> tuple[Modes, Scalar]:
+) -> tuple[Modes, Operand]:
     """Return (modes for another iteration, in how many joints they differ) for the accelerations found.
 
     A motor may give more than its limit no longer than it takes to solve again; late iterations take nothing back.
@@ -511,12 +512,12 @@ def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, 
     return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
 
 
-def _is_held(slides: Scalar) -> Scalar:
+def _is_held(slides: Scalar) -> Operand:
     """Return whether dry friction holds a joint."""
     return np.abs(slides) < 0.5 * _RESIDUAL_FRICTION
 
 
-def _is_none(mode: Scalar) -> Scalar:
+def _is_none(mode: Scalar) -> Operand:
     """Return whether a mode of -1, 0 or 1 is 0."""
     return np.abs(mode) < 0.5
 
@@ -668,7 +669,9 @@ class JointFeedback:
         turned = driven.rotor_rate + driven.follows * faster - self.rotor.rate
         return driven.motor - driven.on_rotor * turned - driven.on_joint * faster
 
-    def update_modes(self, a_J: Float[ndarray, "nj"], dt: float, iteration: Scalar) -> tuple[dict[str, PyTree], PyTree]:
+    def update_modes(
+        self, a_J: Float[ndarray, "nj"], dt: float, iteration: Operand
+    ) -> tuple[dict[str, PyTree], PyTree]:
         """Return (modes for another iteration, in how many joints they differ) by the accelerations found."""
         if not self.modes:
             return self.modes, 0.0

@@ -38,7 +38,7 @@ from footfall.sim.rollouts import check_controller, compile_tick, ground_inputs
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
 from footfall.sim.world import World
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 from nptrace.frontend.tree import flatten, labels
 
@@ -59,7 +59,7 @@ def sizes(world: World) -> tuple[int, int]:
     return world.robot.nq + _NQ * count, world.robot.nv + _NV * count
 
 
-def split_state(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Scalar]:
+def split_state(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Operand]:
     """Return (q and v of the robot, a row of every free body)."""
     robot, count = world.robot, len(world.objects)
     if not count:
@@ -376,7 +376,7 @@ class LinearStep:
         return sum(self.widths)
 
     def step(
-        self, q: Scalar, v: Scalar, command: JointCommand | None = None, push: Scalar = None
+        self, q: Operand, v: Operand, command: JointCommand | None = None, push: Scalar | None = None
     ) -> tuple[ndarray, ndarray]:
         """Return (q, v) after the step, for one robot or for n."""
         arguments, many = self._arguments(q, v, command, push)
@@ -385,10 +385,10 @@ class LinearStep:
 
     def __call__(
         self,
-        q: Scalar,
-        v: Scalar,
+        q: Operand,
+        v: Operand,
         command: JointCommand | None = None,
-        push: Scalar = None,
+        push: Scalar | None = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> Linearised:
         """Return A, B and the state after the step; with a robots' axis on any argument, all at once.
@@ -418,17 +418,19 @@ class LinearStep:
 
     def arguments(
         self,
-        q: Scalar,
-        v: Scalar,
+        q: Operand,
+        v: Operand,
         command: JointCommand | None = None,
-        push: Scalar = None,
+        push: Scalar | None = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> tuple[list[PyTree], bool]:
         """Return (what ``derivative`` takes, with a robots' axis on everything; whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
         return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
-    def _arguments(self, q: Scalar, v: Scalar, command: JointCommand | None, push: Scalar) -> tuple[list[PyTree], bool]:
+    def _arguments(
+        self, q: Scalar, v: Scalar, command: JointCommand | None, push: Scalar | None
+    ) -> tuple[list[PyTree], bool]:
         """Return (the arguments with a robots' axis, whether the caller gave one)."""
         robot = self.robot
         command = JointCommand() if command is None else command
@@ -463,10 +465,10 @@ def linearize(world: Simulation, *, ticks: int = 1) -> LinearisedLoop: ...
 @overload
 def linearize(
     world: World | Simulation,
-    q: Scalar,
-    v: Scalar,
+    q: Operand,
+    v: Operand,
     command: JointCommand | None = None,
-    push: Scalar = None,
+    push: Scalar | None = None,
     *,
     dt: float | None = None,
     by: str | Sequence[str] = "torque",
@@ -474,10 +476,10 @@ def linearize(
 ) -> Linearised: ...
 def linearize(
     world: World | Simulation,
-    q: Scalar = None,
-    v: Scalar = None,
+    q: Scalar | None = None,
+    v: Scalar | None = None,
     command: JointCommand | None = None,
-    push: Scalar = None,
+    push: Scalar | None = None,
     *,
     dt: float | None = None,
     by: str | Sequence[str] = "torque",

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.errors import InputError, unknown
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand
 
 KINDS: dict[str, type[FreeBody]] = {"box": FreeBox, "ball": FreeBall}
 _NEEDED = {"box": ("size", "mass", "position"), "ball": ("radius", "mass", "position")}
@@ -31,7 +31,7 @@ def parse_objects(text: str | None) -> list[FreeBody]:
     return [_made(part) for part in (text or "").split(";") if part.strip()]
 
 
-def in_words(tables: Scalar) -> str:
+def in_words(tables: Given) -> str:
     """Return the tables of a run file as such a text; a text stays as it is."""
     if isinstance(tables, str):
         return tables
@@ -77,7 +77,7 @@ def _made(part: str) -> FreeBody:
     return KINDS[kind](**fields)
 
 
-def _read(key: str, text: str) -> Scalar:
+def _read(key: str, text: str) -> Operand:
     if key == "name":
         return text
     if key == "hollow":

@@ -41,7 +41,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, PyTree
 
 if TYPE_CHECKING:
     from footfall.sim.world import World
@@ -384,7 +384,7 @@ class _Scene:
         friction = self._friction(touch, point.friction)
         return replace(point, distance=point.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
-    def _sphere(self, touch: ContactPair) -> tuple[Sphere, Scalar]:
+    def _sphere(self, touch: ContactPair) -> tuple[Sphere, float]:
         """Return (what touches, in the frame of its body; how far it is raised [m])."""
         if touch.edge is None:
             own = self.spheres if touch.owner == ROBOT else self.world.objects[touch.owner].spheres
@@ -432,7 +432,7 @@ class _Scene:
         J = point_jacobian(self.world.objects[touch.other].robot, [], 0, X.R.T @ (p_W - X.p))
         return 6 * touch.other, J, range(6)
 
-    def _friction(self, touch: ContactPair, there: PyTree) -> Scalar:
+    def _friction(self, touch: ContactPair, there: float) -> float:
         """Return the lower of those of the free bodies that meet, or what is there."""
         own = [
             body.friction

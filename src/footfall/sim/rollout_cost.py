@@ -21,7 +21,7 @@ from footfall import compiling
 from footfall.errors import InputError, TraceError
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, tick
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree, Scalar
 
 Cost = Callable[..., PyTree]
 
@@ -73,7 +73,7 @@ class RolloutCost:
         return {path: np.asarray((values or {}).get(path, own), dtype=float) for path, own in self.nominal.items()}
 
     @cached_property
-    def _value(self) -> Scalar:
+    def _value(self) -> Operand:
         return compiling.compile(
             summed_cost,
             self.model,

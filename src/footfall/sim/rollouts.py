@@ -46,7 +46,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, rollout_tick
 from nptrace import ownership
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree
 from nptrace.frontend import tree
 from nptrace.frontend.tree import is_leaf
 from nptrace.ir.refusal import foreign, place_of
@@ -428,7 +428,7 @@ class NativeBackend(Backend):
         self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
 
-def _contact_horizon(*arguments: PyTree) -> Scalar:
+def _contact_horizon(*arguments: PyTree) -> Operand:
     from footfall.sim.contact_horizon import ContactHorizon  # which linearises simulations
 
     return ContactHorizon(*arguments)
@@ -543,13 +543,13 @@ def _rollout_chunk(backends: Sequence[LanesBackend], batches: Sequence[TickBatch
     return found
 
 
-def stack_trees(trees: Sequence[Scalar]) -> Scalar:
+def stack_trees(trees: Sequence[Operand]) -> Operand:
     """Return pytrees of the same form as one, with an axis for them first in every array."""
     leaves, rebuild = zip(*map(tree.flatten, trees))
     return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
 
 
-def unstack_tree(stacked: PyTree, count: int) -> list[Scalar]:
+def unstack_tree(stacked: PyTree, count: int) -> list[Operand]:
     """Return the pytrees that ``stack_trees`` put together."""
     leaves, rebuild = tree.flatten(stacked)
     return [rebuild([leaf[k] for leaf in leaves]) for k in range(count)]

@@ -384,7 +384,10 @@ def _tuned(robot: Robot, options: RunOptions, constants: Mapping[str, Given], **
         raise unknown(f"set of constants of {robot.name}'s {name}", options.constants, known)
     usual = _FOR_STANCE if options.contact == "stance" and _FOR_STANCE in known else "A"
     gains = {key: getattr(options, key) for key in given(options, "kp", "kd")}
-    rhythm = {"oscillator": options.oscillator or NETWORKS[0], "inverse": options.inverse or INVERSES[0]}
+    rhythm: dict[str, Given] = {
+        "oscillator": options.oscillator or NETWORKS[0],
+        "inverse": options.inverse or INVERSES[0],
+    }
     return JointPD.tuned(
         robot,
         name,

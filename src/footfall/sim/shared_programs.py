@@ -28,7 +28,7 @@ from footfall.sim.rollouts import Backend, LanesBackend, PythonBackend, ground_i
 from footfall.sim.running import Running
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, tick
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand
 from nptrace.frontend import tree
 
 # -- which numbers simulations differ in -------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ def _numbers(model: SimulationModel, of_robot: bool) -> Iterator[str]:
         yield from _within(model.controller, "controller")
 
 
-def _within(part: Scalar, path: str) -> Iterator[str]:
+def _within(part: Operand, path: str) -> Iterator[str]:
     if _is_number(part):
         yield path
     elif dataclasses.is_dataclass(part) and not isinstance(part, Robot | type):

@@ -410,7 +410,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it, or set_state()")
         if isinstance(command, int | np.integer) and not isinstance(command, bool) and n == 1:
-            command, n = None, int(command)
+            n, command = int(command), None
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise InputError(f"a simulation steps by a whole number of ticks, got {n!r}")
         if command is not None:

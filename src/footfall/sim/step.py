@@ -42,7 +42,7 @@ from footfall.sim.equations_of_motion import (
 from footfall.sim.joints import POSITION, RATE, JointModel
 from footfall.sim.world import World
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 
 # -- what a step adds up -----------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def solutions(world: World, state: State, command: JointCommand, push: Float[nda
     return count_iterations(equations_of_motion, advance, world, state, command, push, dt)
 
 
-def step_free_bodies(world: World, objects: PyTree, a: Scalar, dt: float) -> PyTree:
+def step_free_bodies(world: World, objects: PyTree, a: Operand, dt: float) -> PyTree:
     """Free bodies after a step, each as a base."""
     if not world.objects:
         return objects

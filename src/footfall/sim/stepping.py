@@ -6,6 +6,7 @@ kept, and a few comparisons show that the run goes on; where these are in doubt 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
@@ -219,7 +220,7 @@ class StepLoop:
             before = simulation.state
             inner, memory = _split(before.memory, len(wrappers))
             self._push(stepper, len(_PARTS))
-            after = stepper(before, memory, lambda memory, inner=inner: _join(memory, len(wrappers), inner))
+            after = stepper(before, memory, functools.partial(_join, depth=len(wrappers), inner=inner))
             self._take(before, after, stepper, command, recorder)
             if simulation.stopped is not None:
                 return

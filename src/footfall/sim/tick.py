@@ -215,10 +215,10 @@ def counted_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tup
     handed_on, rows = rollout_tick(model, state, inputs, ("command",))
     world = match_implicitness(model.integrator, model.world).in_limb_frames()
 
-    def substep(at: State, _: float) -> tuple[State, Scalar]:
+    def substep(at: State, _: PyTree) -> tuple[State, ndarray]:
         count = solutions(world, at, rows["command"], inputs.push, model.dt)
-        after, _, _ = integrate_step(model.integrator, model.world, at, rows["command"], inputs.push, model.dt)
-        return after, 1.0 * count
+        after, *_ = integrate_step(model.integrator, model.world, at, rows["command"], inputs.push, model.dt)
+        return after, np.multiply(1.0, count)
 
     start = State(state.q, state.v, state.contact, state.objects)
     _, counts = nptrace.scan(substep, start, np.zeros(model.substeps))

@@ -6,21 +6,21 @@ A simulation hands its own to every controller (``Sensed.gravity``): weights, ga
 from __future__ import annotations
 
 import numpy as np
-
-from nptrace._types import Scalar
+from jaxtyping import Float
+from numpy import ndarray
 
 Gravity = tuple[float, float, float]
 STANDARD = 9.81  # [m/s²]; De Paula et al. 2024 have 9.807
 GRAVITY: Gravity = (0.0, 0.0, -STANDARD)  # in world axes [m/s²]
 
 
-def strength(gravity: Scalar = GRAVITY) -> Scalar:
+def strength(gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> float:
     """Return how strongly it pulls [m/s²], whichever way; ``gravity`` may be traced."""
     x, y, z = (gravity[k] for k in range(3))
     return np.sqrt(x * x + y * y + z * z)
 
 
-def weight_of(mass: Scalar, gravity: Scalar = GRAVITY) -> Scalar:
+def weight_of(mass: float, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> float:
     """Return the weight of a mass [kg] in a gravity [N]."""
     return mass * strength(gravity)
 

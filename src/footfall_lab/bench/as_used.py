@@ -8,10 +8,12 @@ learned policy, held for 20 ms. Both engines are given the same masses, friction
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from footfall.mujoco.layout import to_mujoco_v
+from footfall.conversions import to_mujoco_v
 from jaxtyping import Float
 from numpy import ndarray
 
@@ -33,12 +35,16 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
+from nptrace._types import Given
 from nptrace.runtime.callables import Function
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 DT, PLANNING_DT = 2e-3, 5e-3  # [s]
 FREE = ("trunk.mass", "ground.friction")
 TYPES = {"f64": np.float64, "f32": np.float32}
-PEERS = {  # options of the peer by what its row is called
+PEERS: Mapping[str, Mapping[str, Given]] = {  # options of the peer by what its row is called
     "elliptic": {"cone": "elliptic"},
     "pyramidal": {"cone": "pyramidal"},
     "elliptic, 1 iteration": {"cone": "elliptic", "iterations": 1, "ls_iterations": 4},
@@ -48,8 +54,8 @@ METHOD = (
     " As used: Mini Cheetahs that trot under joint PD with default joints and default contact, dt 2 ms, 100 steps a"
     " call after 0.3 s from the stand; trunk mass 2.8 to 4.2 kg, friction 0.4 to 1, stride 0 to 1.5 times its own, any"
     " phase, noise of 0.05 rad on the targets, drawn every 20 ms. mujoco.rollout in one thread is given the same"
-    " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and Euler;"
-    " 1 iteration: one of its solver with four of its line search."
+    " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
+    " Euler; 1 iteration: one of its solver with four of its line search."
 )
 _WARM, _STEPS, _HELD = 0.3, 100, 0.02  # [s], steps that are timed, [s]
 _BATCH, _PEER = 128, 16  # robots
@@ -111,8 +117,8 @@ def _compiled(contact: ContactModel | None, target: str, dtype: type, dt: float,
     robot = subject.robot()
     world = World(robot=robot) if contact is None else World(robot=robot, contact=contact)
     q, v = robot.state("stand")
-    fixed = {"dt": dt, "free": list(FREE), "verify": False, "target": target, "dtype": dtype}
-    return compiling.compile(rollout, world, q, v, np.zeros((steps, robot.nj)), **fixed)
+    targets = np.zeros((steps, robot.nj))
+    return compiling.compile(rollout, world, q, v, targets, dt=dt, free=FREE, verify=False, target=target, dtype=dtype)
 
 
 @functools.cache
@@ -159,7 +165,7 @@ def native_task(name: str = _NATIVE) -> Task:
     return Task(name=name, run=work, per="robot-step", items=_PEER * _STEPS)
 
 
-def peer_task(name: str, **options: object) -> Task:
+def peer_task(name: str, **options: Given) -> Task:
     """mujoco.rollout of the first robots of the crowd, in the calling thread."""
     mj, those = mujoco.library(), crowd(DT)
     from mujoco import rollout as mujoco_rollout
@@ -185,7 +191,7 @@ def peer_task(name: str, **options: object) -> Task:
     return Task(name=name, run=work, per="robot-step", items=_PEER * _STEPS)
 
 
-def _peer_model(robot: Robot, mass: float, friction: float, options: dict[str, object]) -> object:
+def _peer_model(robot: Robot, mass: float, friction: float, options: Mapping[str, Given]) -> MjModel:
     """One robot of the crowd in MuJoCo, with its dry friction and damping, motors' torque limits and our gains."""
     own = World(robot=robot).with_parameters({"trunk.mass": mass}).robot
     hold = Hold("stand", kp=subject.KP, kd=subject.KD, rate=1.0 / DT)

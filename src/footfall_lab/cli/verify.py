@@ -18,9 +18,11 @@ from footfall.cli.common import (
     with_model_options,
 )
 
+_QUICK_SAMPLES = 10
 NAME = "verify"
 EXAMPLES = examples(
     "footfall verify mini_cheetah",
+    "footfall verify go2.urdf --quick",
     "footfall verify go2.urdf --samples 2000 --json",
 )
 
@@ -28,11 +30,14 @@ EXAMPLES = examples(
 @with_model_options
 def command(
     robot: RobotArgument,
-    samples: Annotated[int, typer.Option(min=1, help="Number of random states.")] = 200,
+    samples: Annotated[int | None, typer.Option(min=1, help="Number of random states; 200 unless given.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
     backend: Annotated[
         str, typer.Option(help="How footfall's own algorithms run: numpy, batch (machine code), or auto (both).")
     ] = "auto",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A first look: ten states, nothing compiled, one line of result.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare every formalism with every other and with Pinocchio and MuJoCo on random states.
@@ -43,13 +48,16 @@ def command(
     model = load_robot(robot)
     from footfall_lab.verify.verify import verify
 
+    samples = samples if samples is not None else _QUICK_SAMPLES if quick else 200
+    backend = "numpy" if quick and backend == "auto" else backend
     with progress(f"verifying {model.name}") as report_progress:
         report = verify(model, samples, seed, backend=backend, progress=report_progress, file=model.model_file)
     if as_json:
         print_json(report.to_json())
     else:
         out = console()
-        out.print(report.table())
+        if not quick:
+            out.print(report.table())
         for side, reason in report.skipped.items():
             out.print(f"not compared with {side}: {reason}", highlight=False)
         out.print(str(report), highlight=False)

@@ -221,6 +221,9 @@ class CEmitter:
         low = f"({a} >> {shift})" if shift else a
         return self.new(f"(real)({low} & {self.word_const(2**bits - 1)})" if shift + bits < 32 else f"(real){low}")
 
+    def steps(self) -> str:
+        raise NotImplementedError("a loop over the steps of a batch runs as machine code")
+
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
         """A call of the generator, which is written once beside the program."""
         name = f"{self.prefix}philox"

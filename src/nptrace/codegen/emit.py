@@ -109,8 +109,6 @@ class Walk:
         if op == "const":
             self.constants[s.result] = s.detail[0]
             return e.const(s.detail[0])
-        if op == "steps":
-            return e.steps()
         if op == "input":
             return self.load(*self.places[s.detail[0]])
         if op == "item":

@@ -132,6 +132,8 @@ class _Kernel(Walk):
         self.cut()
         if s.op == "extract" and s.result in self.names:
             return self.names[s.result]
+        if s.op == "steps":
+            return self.e.steps()
         if s.op == "lookup_input" and (row := self._of_row(s)) is not None:
             return row
         if not self.program.wide:

@@ -64,7 +64,8 @@ UFUNCS: dict[np.ufunc, np.ufunc] = {
     np.conjugate: np.positive,
 }
 _IDENTITIES = {UFUNCS[np.logical_and]: True, UFUNCS[np.logical_or]: False, UFUNCS[np.logical_xor]: False}
-_LOGICAL = frozenset({np.logical_and, np.logical_or, np.logical_xor, np.logical_not})
+_PAIRWISE_LOGICAL = frozenset({np.logical_and, np.logical_or, np.logical_xor})
+_LOGICAL = frozenset({*_PAIRWISE_LOGICAL, np.logical_not})
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Operand]) -> Operand:
@@ -93,8 +94,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     if method == "reduce" and rule not in _OWN_LOOPS:
         result = reduce(rule, inputs[0], *inputs[1:], **options)
     else:
-        if method in ("reduce", "accumulate", "reduceat") and ufunc in (np.add, np.multiply):
-            inputs = (counted(inputs[0]), *inputs[1:])
+        if method in ("reduce", "accumulate", "reduceat"):
+            if ufunc in (np.add, np.multiply):
+                inputs = (counted(inputs[0]), *inputs[1:])
+            if ufunc in _PAIRWISE_LOGICAL:
+                inputs = (truths(inputs[0]), *inputs[1:])
         result = _wrap_all(getattr(rule, method)(*map(_operand, inputs), **options))
     if outs is None:
         return result
@@ -134,11 +138,16 @@ def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: DTypeLike | None) -> Non
     raise refusal(f"{_name(ufunc)}(..., dtype={np.dtype(dtype)}): every traced value is a real number")
 
 
+def truths(values: Operand) -> Operand:
+    """Return whether values are other than zero: the first one of a logical reduction is a truth value too."""
+    return wrap(UFUNCS[np.logical_or](_operand(values), False))
+
+
 def reduce(
     rule: np.ufunc, values: Operand, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: Operand = None
 ) -> Operand:
     """``rule.reduce`` over any axes: NumPy reduces a Python function over one axis only."""
-    a = _asarray(plain(values))
+    a = _asarray(plain(truths(values) if rule in _IDENTITIES else values))
     axes = range(a.ndim) if axis is None else [int(k) % a.ndim for k in np.ravel(axis)]
     kept = [k for k in range(a.ndim) if k not in axes]
     flat = a.transpose([*axes, *kept]).reshape((-1, *(a.shape[k] for k in kept)))

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve.factor import ldl, ldl_solve
 from nptrace.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
 from nptrace.solve.precision import reachable
@@ -168,7 +168,7 @@ def _solve(
     has_low, has_high = _bounded(qp)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
-    def better(_: Scalar, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
+    def better(_: Operand, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
         before, last, count = carry
         newton = _Newton(qp, before)
         straight = newton.step(0.0, None)
@@ -183,7 +183,7 @@ def _solve(
         done = ended | ~(error < _LOST)
         return _chosen(done, before, after), np.where(ended, last, error), np.where(done, count, count + 1.0)
 
-    def good(carry: tuple[QPIterate, PyTree, PyTree]) -> Scalar:
+    def good(carry: tuple[QPIterate, PyTree, PyTree]) -> Operand:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
@@ -228,7 +228,7 @@ def _gradient(qp: QP, point: QPIterate) -> Scalar:
     return qp.H @ point.x + qp.f + by_bounds + qp.E.T @ point.y
 
 
-def _largest(values: Scalar) -> Scalar:
+def _largest(values: Operand) -> Operand:
     return np.max(values) if len(values) else np.asarray(0.0)
 
 
@@ -237,7 +237,7 @@ def _heaviness(point: QPIterate) -> Scalar:
     return np.maximum(1.0, _largest(np.concatenate([point.mult_lower, point.mult_upper])) / _HEAVY)
 
 
-def _least(values: Scalar) -> Scalar:
+def _least(values: Operand) -> Operand:
     return np.min(values) if len(values) else np.asarray(1.0)
 
 
@@ -261,7 +261,7 @@ def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTr
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(qp: QP, weight: Scalar) -> tuple[Callable[..., PyTree], PyTree]:
+def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., PyTree], PyTree]:
     """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
     n, p = len(qp.f), len(qp.e)
     K = np.zeros((n + p, n + p))

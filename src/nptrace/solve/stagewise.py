@@ -15,7 +15,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve.precision import reachable
 from nptrace.solve.riccati import Gains, before, riccati_step
 
@@ -130,7 +130,7 @@ def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) ->
     return numeric.scan(stage, x, (stages.A, stages.B, stages.c, u))[1]
 
 
-def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Scalar) -> Scalar:
+def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Scalar) -> Operand:
     error = np.maximum(carry[1], carry[2])
     return (error < tolerance) | ~(error < _LOST)
 

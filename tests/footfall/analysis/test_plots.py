@@ -49,8 +49,10 @@ def test_every_kind_is_tested():
 
 
 def test_an_unknown_kind_lists_the_choices(rec):
-    with pytest.raises(InputError, match="unknown plot 'forces': choose trunk, contact, torque, joints, energy"):
+    with pytest.raises(InputError, match="no plot 'forces': it is 'contact'"):
         rec.plot("forces")
+    with pytest.raises(InputError, match="unknown plot 'smell': choose trunk, contact, torque, joints, energy"):
+        rec.plot("smell")
 
 
 def test_trunk_panels_show_position_and_angles_in_degrees(rec):

@@ -72,6 +72,9 @@ def answers(controller, name):
         "refresh_memory": ({"phase": 0.3},),
         "gait_phase": ({"phase": 0.3}, 0.5),
         "log_ticks": (np.zeros(1), ff.Command(), {}, {}),
+        "limit_reasons": (ROBOT,),
+        "memory_of_robots": ({"phase": 0.3}, np.arange(2)),
+        "nominal_command": (ROBOT,),
     }
     return member(*arguments[name]) if callable(member) else member
 
@@ -126,6 +129,9 @@ def test_whatever_a_users_class_says_to_a_member_of_the_protocol_is_heard(name, 
         "command_limits": lambda self, robot: {"forward": 0.7},
         "refresh_memory": lambda self, memory: {"phase": 0.9},
         "gait_phase": lambda self, memory, t: (memory["phase"], t),
+        "limit_reasons": lambda self, robot: {"forward": "short legs"},
+        "memory_of_robots": lambda self, memory, numbers: {"phase": 0.1 + len(numbers)},
+        "nominal_command": lambda self, robot: ff.Command(forward=0.3),
     }
     assert sorted(own) == declared_members()
     setattr(Own, name, own[name])

@@ -197,9 +197,11 @@ def test_the_step_in_cuda_is_the_one_on_lanes(tmp_path):
     first = source.numbers(source.first)
     state = np.ascontiguousarray(np.repeat(first[:, None], len(speeds), axis=1))
     state[np.arange(len(first))[source.rows("v")][4]] = speeds
-    rest = np.zeros((len(source.numbers(ff.Command())) + 6, len(speeds)))
-    library.run_advance(pointer(state), pointer(rest), None, ticks, len(speeds))
     batch = ff.Batch(robot, len(speeds), trot, contact=LAW, dt=5e-3)
+    commands = [ff.Command(**{key: x[k] for key, x in batch.command.items()}) for k in range(len(speeds))]
+    inputs = [np.concatenate([source.numbers(command), np.zeros(6)]) for command in commands]
+    rest = np.ascontiguousarray(np.transpose(inputs))
+    library.run_advance(pointer(state), pointer(rest), None, ticks, len(speeds))
     batch.v[:, 4] = speeds
     batch.run(ticks)
     np.testing.assert_allclose(state[source.rows("q")].T, batch.q, rtol=0.0, atol=1e-8)

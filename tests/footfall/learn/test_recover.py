@@ -112,7 +112,7 @@ def test_the_gpu_runs_its_physics_a_thread_for_each_leg(source):
 
 
 def test_a_robot_without_a_stand_cannot_learn_to_get_up():
-    with pytest.raises(FootfallError, match="getting up needs four feet and a pose 'stand'"):
+    with pytest.raises(FootfallError, match="getting up needs a pose 'stand', which robot 'mini_cheetah' lacks"):
         TASKS["recover"](robot=CHEETAH.replace(poses={}))
     with pytest.raises(FootfallError, match="'jump'"):
         RecoverTask.of(CHEETAH, weights={"jump": 1.0})

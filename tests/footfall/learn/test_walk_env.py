@@ -226,7 +226,7 @@ def test_bad_calls_are_one_sentence(many):
         many.reset(seed=[1, 2])
     with pytest.raises(InputError, match="truth values"):
         many.reset(options={"reset_mask": np.zeros(24, dtype=bool)})
-    with pytest.raises(InputError, match="four feet"):
+    with pytest.raises(InputError, match="walking needs a pose 'stand'"):
         WalkTask(robot=ff.load("mini_cheetah").replace(poses={}))
     assert Randomisation.from_option(None) == Randomisation.none()
 

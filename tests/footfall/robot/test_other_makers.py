@@ -20,6 +20,7 @@ from footfall.plugins import entry_points
 from footfall.robot.files.draft import FACINGS
 from footfall.robot.files.guard import ModelWarning
 from footfall.robot.files.urdf_mjcf import load_model
+from footfall.robot.model.placement import standing_pose
 from footfall.robot.model.shapes import box_inertia, capsule_inertia
 from footfall.spatial.rotation import about_axis
 
@@ -355,3 +356,15 @@ def test_commands_take_the_options_of_model_files(model_file):
     for name in ("view", "export", "train", "serve", "drive", "identify", "policy", "verify", "compare"):
         parameters = inspect.signature(entry_points("footfall.commands")[name].load().command).parameters
         assert {"forward_axis", "repair_inertia", "root"} <= set(parameters), name
+
+
+def test_robot_whose_stand_is_nearly_straight_walks_on_bent_legs(model_file):
+    robot, _ = said_of(model_file(quadruped()))
+    assert ff.gait.scaled(robot).gait.hip_height is None  # in its stand
+    straight = robot.replace(poses={"stand": standing_pose(robot, standing_joints(robot.replace(poses={}), 0.37))})
+    height = ff.gait.scaled(straight).gait.hip_height
+    assert height == pytest.approx(0.72 * (np.hypot(THIGH, 0.0) + SHANK) + 0.02)
+    sim = ff.Simulation(straight, ff.control.JointPD.tuned(straight, "trot"))
+    rec = sim.run(2.0)
+    assert sim.stopped is None
+    assert rec.q[-1, 0] > 0.2

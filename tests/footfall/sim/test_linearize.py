@@ -198,7 +198,7 @@ def test_a_closed_loop_takes_no_state_and_a_step_needs_one():
     ("change", "words"),
     [
         ({"q": np.zeros(18)}, r"q must have shape \(19,\) or \(n, 19\), got \(18,\)"),
-        ({"q": np.zeros(19)}, "quaternion of state 0 has not length 1"),
+        ({"q": np.zeros(19)}, "quaternion of state 0 is not of length 1"),
         ({"v": np.full(18, np.nan)}, "v has a value that is not finite"),
         ({"v": np.zeros((0, 18))}, "no robots to linearise"),
         ({"v": np.zeros((3, 18)), "push": np.zeros((2, 6))}, "number of robots differs: 3 of v, 2 of push"),

@@ -10,7 +10,7 @@ from footfall.errors import FootfallError
 from footfall.sim.batch import Batch
 
 ROBOT = ff.load("mini_cheetah")
-TROT = ff.control.JointPD.tuned("mini_cheetah", "trot")
+TROT = ff.control.JointPD.tuned("mini_cheetah", "trot", open_loop=True)
 
 
 @pytest.mark.parametrize(

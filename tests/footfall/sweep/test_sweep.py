@@ -209,7 +209,7 @@ def test_full_disk_is_said_with_the_journals_name(tmp_path):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 10, before[1]))
     try:
-        with pytest.raises(FootfallError, match="journal.jsonl: File too large"):
+        with pytest.raises(FootfallError, match=r"journal\.jsonl: File too large"):
             journal.append("x", {}, {"status": "done", "result": {}})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -35,7 +35,7 @@ from footfall.kinematics.leg_chain import leg_chain
 from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.robot.model.description import Robot
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree, Scalar
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
@@ -232,7 +232,7 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
     return with_loops(robot, np.array(targets))
 
 
-def _place_foot(robot: Robot, stance: LegStance, x: Scalar, z: Scalar, foot_pitch: Scalar) -> LegPose:
+def _place_foot(robot: Robot, stance: LegStance, x: Operand, z: Operand, foot_pitch: Operand) -> LegPose:
     """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
 
     In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
@@ -283,9 +283,9 @@ def iterative_leg_inverse(
     knee: int,
     position: Float[ndarray, "3"],
     start: list[PyTree],
-    foot_pitch: Scalar,
+    foot_pitch: Operand,
     rule: str,
-    rest_angles: list[Scalar],
+    rest_angles: list[Operand],
 ) -> LegPose:
     """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
     what is redundant stays near ``rest_angles`` by the latter."""

@@ -10,7 +10,7 @@ from numpy import ndarray
 
 from footfall.control.interface import Sensed
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Strider:
         ramp: Scalar,
         rate: Scalar,
         dt: float,
-    ) -> tuple[Scalar, Float[ndarray, "2"]]:
+    ) -> tuple[Operand, Float[ndarray, "2"]]:
         """Return (strides to take, memory): ``strides_des``, and an integral of what the speed lacks of ``speed_goal``
         [m/s], at ``rate`` [1/s].
 

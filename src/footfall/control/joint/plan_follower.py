@@ -38,7 +38,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, Scalar
 
 _RATE_INTERVAL = 1e-3  # [s] over which joint rates are taken
 # [s] between looks at a plan's reach, and of looks: later cycles are like the first
@@ -195,7 +195,7 @@ def _legs(
     foot_pitch: float,
     inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
-) -> list[tuple[ndarray, PyTree]]:
+) -> list[tuple[Operand, ...]]:
     """Joint angles of the four legs and whether the feet are in reach."""
     R_WB = from_euler(pose.euler)
     poses = []

@@ -11,7 +11,7 @@ from footfall.gait.oscillators.networks import GaitTiming, Network
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from nptrace import norm
-from nptrace._types import PyTree, Scalar
+from nptrace._types import PyTree
 
 CONTACT_LOAD = 0.03  # of the weight: a foot that feels this much is on the ground
 
@@ -23,7 +23,9 @@ def first_rhythm(network: Network, timing: GaitTiming) -> Memory:
     return _rhythm_memory(network, network.start(timing), timing)
 
 
-def next_rhythm(network: Network, memory: Memory, dt: float, timing: GaitTiming, landed: Scalar = None) -> Memory:
+def next_rhythm(
+    network: Network, memory: Memory, dt: float, timing: GaitTiming, landed: Float[ndarray, "n"] | None = None
+) -> Memory:
     """The memory a tick dt [s] later; ``landed`` (1 or 0 a leg) ends swings early."""
     state = memory.get("network", memory["phase"])
     if landed is not None:

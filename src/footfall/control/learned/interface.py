@@ -16,7 +16,7 @@ from numpy import ndarray
 from footfall.checks import whole_number
 from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree, Scalar
 
 # Parts of an observation: how many numbers each has (0: one a joint, of heights one a place), and what others call it.
 TERMS: Mapping[str, int] = {
@@ -266,7 +266,7 @@ def from_text(text: Mapping[str, str], where: str) -> dict[str, Given]:
     return check_values({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
 
 
-def _value(key: str, text: str, what: str) -> Scalar:
+def _value(key: str, text: str, what: str) -> Operand:
     if key in _NAMES:
         return [name.strip() for name in text.split(",")]
     if key in _CHOICES or key in _FREE:

@@ -12,7 +12,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.errors import InputError
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree, Scalar
 
 _MAX_WIDTH = 1 << 16  # numbers between two operations
 _MAX_UNROLLED_WEIGHTS = 12_000  # most weights of a layer that a trace writes out, product by product
@@ -33,7 +33,7 @@ ACTIVATIONS: dict[str, Callable[[PyTree], PyTree]] = {  # between the layers of 
 }
 
 
-def product(x: Scalar, W: ndarray) -> Scalar:
+def product(x: Operand, W: ndarray) -> Operand:
     """x @ W; in a trace of one input and a large W a loop over the columns, so that the program stays small.
 
     What a column gives is shifted in at the end, so that after the last one the first lies first.
@@ -42,13 +42,13 @@ def product(x: Scalar, W: ndarray) -> Scalar:
         return x @ W
     rows = np.arange(W.shape[0])
 
-    def column(i: Scalar, y: Scalar) -> Scalar:
+    def column(i: Operand, y: Operand) -> Operand:
         return np.concatenate([y[1:], np.stack([np.sum(nptrace.lookup(W, rows, i) * x)])])
 
     return nptrace.repeat(W.shape[1], column, np.zeros(W.shape[1]))
 
 
-def layers_of(weights: PyTree, x: Scalar, activation: str = "tanh") -> list[Scalar]:
+def layers_of(weights: PyTree, x: Scalar, activation: str = "tanh") -> list[Operand]:
     """Return the input and the output of each layer; the last layer has no activation.
 
     ``weights`` are pairs (W, b); x is one input, or rows of them.
@@ -100,7 +100,7 @@ class Graph:
         }
 
 
-def _gemm(node: Node, x: Scalar, W: Scalar, b: Scalar = None) -> Scalar:
+def _gemm(node: Node, x: Operand, W: Operand, b: Scalar | None = None) -> Operand:
     s = node.settings
     if s.get("transA", 0):
         raise InputError("a Gemm that transposes its input is not read")
@@ -108,7 +108,7 @@ def _gemm(node: Node, x: Scalar, W: Scalar, b: Scalar = None) -> Scalar:
     return out if b is None else out + s.get("beta", 1.0) * np.ravel(b)
 
 
-def _layer_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar = None) -> Scalar:
+def _layer_norm(node: Node, x: Operand, scale: Operand, shift: Scalar | None = None) -> Operand:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a LayerNormalization over another axis than the last is not read")
     away = x - _mean(x)
@@ -116,7 +116,7 @@ def _layer_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar = None) -> S
     return out if shift is None else out + shift
 
 
-def _mean(x: Scalar) -> Scalar:
+def _mean(x: Operand) -> Operand:
     return np.sum(x, axis=-1, keepdims=True) / x.shape[-1]
 
 
@@ -127,7 +127,7 @@ def _reduce_mean(node: Node, x: Scalar, axes: Given = None) -> Scalar:
     return _mean(x)
 
 
-def _clip(node: Node, x: Scalar, low: Scalar = None, high: Scalar = None) -> Scalar:
+def _clip(node: Node, x: Operand, low: Scalar | None = None, high: Scalar | None = None) -> Operand:
     low = node.settings.get("min") if low is None else low
     high = node.settings.get("max") if high is None else high
     x = x if low is None else np.maximum(x, np.ravel(low)[0])
@@ -146,7 +146,9 @@ def _pow(node: Node, x: Scalar, power: Scalar) -> Scalar:
     return out if times > 0 else 1.0 / out
 
 
-def _slice(node: Node, x: Scalar, starts: Given, ends: Given, axes: Given = None, steps: Scalar = None) -> Scalar:
+def _slice(
+    node: Node, x: Operand, starts: Given, ends: Given, axes: Given = None, steps: Scalar | None = None
+) -> Operand:
     first = (np.ravel(v) for v in (starts, ends))
     start, end = (int(v[0]) for v in first)
     axis = -1 if axes is None else int(np.ravel(axes)[0])
@@ -155,13 +157,13 @@ def _slice(node: Node, x: Scalar, starts: Given, ends: Given, axes: Given = None
     return x[..., slice(start, end, None if steps is None else int(np.ravel(steps)[0]))]
 
 
-def _gather(node: Node, x: Scalar, places: Scalar) -> Scalar:
+def _gather(node: Node, x: Operand, places: Operand) -> Operand:
     if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(places) != 1:
         raise InputError("a Gather over another axis than the last is not read")
     return x[..., np.asarray(places, int)]
 
 
-def _concat(node: Node, *parts: Scalar) -> Scalar:
+def _concat(node: Node, *parts: Operand) -> Operand:
     if node.settings.get("axis", -1) not in (-1, 1):
         raise InputError("a Concat over another axis than the last is not read")
     if sum(part.shape[-1] for part in parts) > _MAX_WIDTH:
@@ -169,7 +171,7 @@ def _concat(node: Node, *parts: Scalar) -> Scalar:
     return np.concatenate(parts, axis=-1)
 
 
-def _split(node: Node, x: Scalar, sizes: Given = None) -> Scalar:
+def _split(node: Node, x: Operand, sizes: Given = None) -> Operand:
     if node.settings.get("axis", 0) not in (-1, 1):
         raise InputError("a Split over another axis than the last is not read")
     if sizes is None:

@@ -19,7 +19,7 @@ from footfall.control.learned.scan import NO_GROUND_MESSAGE, heights_seen
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class ImportedPolicy(Controller):
             ]
         )
 
-    def _to_robot(self, robot: Robot, angles: Scalar) -> Scalar:
+    def _to_robot(self, robot: Robot, angles: Scalar) -> Operand:
         """Angles of the policy as the robot's [rad]."""
         it = self.interface
         return _in_robot_order(it, robot, it.signs * angles / UNITS[it.unit])
@@ -170,12 +170,12 @@ def check_joints(interface: Interface, robot: Robot) -> None:
         raise InputError(f"this policy of '{interface.robot}' does not drive robot '{robot.name}': {what}")
 
 
-def _in_robot_order(interface: Interface, robot: Robot, values: Scalar) -> Scalar:
+def _in_robot_order(interface: Interface, robot: Robot, values: Operand) -> Operand:
     """Numbers of the policy's joints in the robot's order."""
     return values[[interface.joints.index(name) for name in robot.joint_names]]
 
 
-def _stack_history(interface: Interface, past: Scalar) -> Scalar:
+def _stack_history(interface: Interface, past: Operand) -> Operand:
     """The last observations as the network sees them."""
     if interface.history == 1:
         return past[0]

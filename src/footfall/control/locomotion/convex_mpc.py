@@ -20,7 +20,7 @@ from footfall.control.locomotion.types import LocomotionModel, LocomotionPlan, M
 from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]
@@ -141,7 +141,7 @@ def stages_of(
     share: Float[ndarray, "steps 4"],
     feet: Float[ndarray, "steps 4 3"],
     normal: Float[ndarray, "3"],
-    friction: Scalar,
+    friction: Operand,
     dt: float,
 ) -> tuple[stagewise.Stages, Float[ndarray, "steps 12"]]:
     """Return (the program, forces that carry the weight), for the arguments of ``mpc_forces``."""

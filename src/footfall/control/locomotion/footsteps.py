@@ -38,7 +38,7 @@ def foothold(
 
 
 def swing(
-    start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: float
+    start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: Scalar
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
     """(position, velocity, acceleration) of a foot at the part s of its swing, above both ends by ``clearance``.
 

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.robot.model.description import Robot
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 # [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
 MAX_READING = 1e6
@@ -33,7 +33,7 @@ class LastSensed:
 NO_READING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 
-def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Scalar]:
+def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Operand]:
     """(the readings a tick may use, its command, 0 or which number is not finite: see ``sensed_names``)."""
     values = dataclasses.asdict(command)
     readings = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(values.values()))])
@@ -41,7 +41,7 @@ def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> 
     missing = np.max(np.where(np.abs(readings) < MAX_READING, 0.0, np.arange(len(readings), 0, -1)))
     good = missing < 0.5
     seen = Sensed(**{key: np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")})
-    kept: dict[str, Scalar] = {key: np.where(good, value, 0.0) for key, value in values.items()}
+    kept: dict[str, Operand] = {key: np.where(good, value, 0.0) for key, value in values.items()}
     return seen, Command(**kept), missing
 
 

@@ -25,7 +25,7 @@ from footfall.control.locomotion.single_body import SingleBody
 from footfall.control.locomotion.types import LocomotionModel, LocomotionPlan, Memory
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 GAIT_CHANGE_RATE = 0.5  # cycles a second, by which delays move from one gait to the next
 QP_FAILURES = ("", "iteration limit", "infeasible", "not finite")
@@ -93,7 +93,7 @@ def towards_gait(model: LocomotionModel, memory: Memory) -> Memory:
 
 
 def _stage_one(
-    model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, before: Memory, after: Memory, idle: Scalar
+    model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, before: Memory, after: Memory, idle: Operand
 ) -> tuple[Float[ndarray, "4 3"], PyTree]:
     """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
     down = after.down
@@ -123,7 +123,7 @@ def _stage_one(
     ), nptrace.stop_gradient(failure)
 
 
-def failure_of(solution: PyTree) -> Scalar:
+def failure_of(solution: PyTree) -> Operand:
     """Return what went wrong, as an index into ``QP_FAILURES``."""
     not_finite = ~(np.abs(solution.dual) + np.abs(solution.primal) < np.inf)
     failure = np.where(not_finite, 3.0, np.where(solution.infeasible > 0.5, 2.0, 1.0))

@@ -35,7 +35,7 @@ from footfall.spatial.gravity import STANDARD, strength, weight_of
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 from nptrace import norm
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # of the wanted pose [m, rad]
 # of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
@@ -118,7 +118,7 @@ class Kinematics:
     R: Float[ndarray, "3 3"]  # R_WB
     roll: Scalar
     pitch: Scalar
-    yaw: Scalar
+    yaw: float
     velocity: Float[ndarray, "3"]  # of the base, world axes [m/s]
     feet: Float[ndarray, "4 3"]  # world axes [m]
     J: Float[ndarray, "4 3 nv"]  # of the feet, linear
@@ -259,7 +259,7 @@ class LegSchedule:
     progress: Float[ndarray, "4"]  # of a swing, 0 to 1; 1 where a foot is to be down
     swing_time_left: Float[ndarray, "4"]  # of a swing [s]
     repeated: Shaped[ndarray, "4"]  # whether a swing was begun anew after a stumble
-    stance_time: Scalar  # duration [s]
+    stance_time: Operand  # duration [s]
     swing_time: Scalar  # duration [s]
 
 
@@ -311,7 +311,7 @@ def footholds(
     memory: Memory,
     reference: CommandReference,
     schedule: LegSchedule,
-    alarm: Scalar,
+    alarm: Operand,
 ) -> Footholds:
     heading, g = kinematics.heading, strength(model.body.gravity)
     # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
@@ -359,7 +359,7 @@ def contact_schedule(
     kinematics: Kinematics,
     memory: Memory,
     schedule: LegSchedule,
-    positions: list[Scalar],
+    positions: list[Operand],
     forces: Float[ndarray, "4 3"],
 ) -> ContactSchedule:
     reflex, has, dt = memory.reflex, memory.reflex.has, model.dt
@@ -417,7 +417,7 @@ class GroundEstimate:
     extra_height: Scalar  # and the trunk's height [m]
     slipping: Shaped[ndarray, "4"]  # whether a loaded foot slides
     slipping_for: Float[ndarray, "4"]  # and how long [s]
-    friction: Scalar  # that may be counted on
+    friction: float  # that may be counted on
     foot_velocities: Float[ndarray, "4 3"]  # [m/s]
 
     def height(self, x: Scalar, y: Scalar) -> Scalar:
@@ -473,7 +473,7 @@ def swing_accelerations(
     schedule: LegSchedule,
     contacts: ContactSchedule,
     ground: GroundEstimate,
-    positions: list[Scalar],
+    positions: list[Operand],
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
     """(where feet that are up come down [m], the acceleration that every one of them is to have [m/s²])."""
     targets, accelerations = [], []

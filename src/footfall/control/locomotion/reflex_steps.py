@@ -32,7 +32,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace import norm, smoothstep
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 # hip height [m] of the robot that lengths of the reflexes are for: others' are in proportion
 REFERENCE_HIP_HEIGHT = 0.28
@@ -184,7 +184,7 @@ def _feet(robot: Robot, sensed: Sensed, R: Scalar, memory: StepMemory, duty: Sca
 
 
 def _legs(
-    stepper: Stepper, feet: _Feet, R: Scalar, memory: StepMemory, swing_time: Scalar, weight: Scalar, unit: float
+    stepper: Stepper, feet: _Feet, R: Operand, memory: StepMemory, swing_time: Operand, weight: Operand, unit: float
 ) -> dict[str, PyTree]:
     """Apply the reflexes of single legs."""
     dt, before, has = 1.0 / stepper.rate, memory.reflex, memory.reflex.has
@@ -235,7 +235,7 @@ def _legs(
 
 
 def _trunk(
-    stepper: Stepper, sensed: Sensed, R: Scalar, command: Command, feet: _Feet, memory: StepMemory, g: Scalar
+    stepper: Stepper, sensed: Sensed, R: Operand, command: Command, feet: _Feet, memory: StepMemory, g: Operand
 ) -> dict[str, PyTree]:
     """Apply the reflexes of the trunk and the responses to the ground."""
     robot, dt, H = stepper.robot, 1.0 / stepper.rate, stepper.height
@@ -294,12 +294,12 @@ def _strides(
 
 
 def _targets(
-    stepper: Stepper, offsets: Float[ndarray, "4 3"], blend: Scalar, last: Float[ndarray, "nj"]
+    stepper: Stepper, offsets: Float[ndarray, "4 3"], blend: Operand, last: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
     """Joint angles [rad] that put the feet at offsets [m] from their places under the hips."""
     robot, change = stepper.robot, stepper.change
     stand = robot.poses.get("stand")
-    targets: list[Scalar] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
+    targets: list[Operand] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
     ends = [stances(robot, gait) for gait in (change.first, change.second)]
     for k, (one, other) in enumerate(zip(*ends)):
         depth = one.hip_height + (other.hip_height - one.hip_height) * blend - one.leg.radius
@@ -323,7 +323,7 @@ def _reflex_memory(
     command: Command,
     stepper: Stepper,
     feet: _Feet,
-    g: Scalar,
+    g: Operand,
 ) -> ReflexMemory:
     has = before.has
     gear = responses.gear(before.gear, np.abs(command.forward), stepper.height, GEAR_UP_FROUDE, GEAR_DOWN_FROUDE, g)

@@ -221,7 +221,7 @@ class LocomotionPlan:
     roll_pitch_des: Float[ndarray, "2"]  # wanted roll and pitch
     v_des_ground: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
     height_des: Scalar  # wanted height of the base over the ground [m]
-    friction: Scalar  # that may be counted on
+    friction: float  # that may be counted on
     timing: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
 
 

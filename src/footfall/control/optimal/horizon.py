@@ -26,7 +26,7 @@ from footfall.control.optimal.sweep import BackwardPass, Model, backward
 from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.kinematics.forward import joint_transforms
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 Compile = Callable[..., PyTree]
 
@@ -61,7 +61,7 @@ class HorizonProblem(CompiledHorizon):
         self._roll = compile(rolled, model, x, *rows, np.array(0.0), goals, verify=False)
         self._expand = compile(expand_knot, model, x, u, first, x, target="batch", verify=False)
         self._error = compile(error, model, x, x, target="batch", verify=False)
-        self._sweep: Scalar = None
+        self._sweep: Scalar | None = None
         if sweeps:
             two = np.stack([x] * (N + 1))
             terms = self._expand(two, np.zeros((N + 1, robot.nj)), goals, two)
@@ -84,7 +84,7 @@ class KnotsModel:
     terms: KnotTerms
     goals: Goal
     nv: int
-    sweep: Scalar  # ``knot_sweep.swept``, compiled
+    sweep: Operand  # ``knot_sweep.swept``, compiled
     Z: ndarray  # room for the other way
     L: ndarray
 

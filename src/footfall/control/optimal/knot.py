@@ -32,7 +32,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 from nptrace.autodiff import nested
 
 FOOT_DAMPER_MASS = 60.0  # m of a standing foot's damper, as a part of the robot's mass
@@ -61,7 +61,7 @@ class Goal:
     down: Float[ndarray, "*K nf"]  # 1 for a foot that stands
     floor: Float[ndarray, "*K nf"]  # height of the ground under it [m]
     least: Float[ndarray, "*K nf"]  # height that its lowest point must keep while it is up [m]
-    interval: Scalar  # [s]
+    interval: Operand  # [s]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

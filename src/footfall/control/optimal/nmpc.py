@@ -35,7 +35,7 @@ from footfall.gait.pattern import LEGS, Gait, trot
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree
 
 # of the memory
 _FOLLOW_KEYS = ("velocity", "pose_des", "is_walking", "phase", "v_mean", "lift_off", "last_down", "feet")
@@ -324,10 +324,10 @@ def _heights(ground: Ground, compile: Callable[..., PyTree]) -> Heights:
     return lambda places: found(np.ascontiguousarray(places))
 
 
-def height_under(ground: Ground, point: Float[ndarray, "2"]) -> Scalar:
+def height_under(ground: Ground, point: Float[ndarray, "2"]) -> Operand:
     """Return the height of any ground under a point [m], by sphere tracing from high above (Hart 1996)."""
 
-    def lower(_: Scalar, z: Scalar) -> Scalar:
+    def lower(_: float, z: ndarray) -> ndarray:
         return z - ground.distance(np.stack([point[0], point[1], z]))
 
     return nptrace.repeat(_SEARCH_STEPS, lower, np.zeros(()) + _SEARCH_HEIGHT)

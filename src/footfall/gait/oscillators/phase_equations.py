@@ -9,6 +9,7 @@ then swing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,12 @@ class Kuramoto:
         cycles = -np.array(self.delays)
         return cycles - np.floor(cycles)
 
-    def rates(self, phase: Float[ndarray, "n"], delays: Scalar = None, frequency: Scalar = None) -> Float[ndarray, "n"]:
+    def rates(
+        self,
+        phase: Float[ndarray, "n"],
+        delays: Sequence[Scalar] | Float[ndarray, "n"] | None = None,
+        frequency: Scalar | None = None,
+    ) -> Float[ndarray, "n"]:
         """dφ/dt [cycles/s]. A pair pulls its two members by opposite amounts, so each sine is taken once.
 
         ``delays`` and ``frequency`` other than the oscillators' own may change in time: a transition between gaits.
@@ -65,7 +71,11 @@ class Kuramoto:
         return np.stack([frequency + self.coupling / (2.0 * np.pi) * p for p in pull])
 
     def advance(
-        self, phase: Float[ndarray, "n"], dt: float, delays: Scalar = None, frequency: Scalar = None
+        self,
+        phase: Float[ndarray, "n"],
+        dt: float,
+        delays: Sequence[Scalar] | Float[ndarray, "n"] | None = None,
+        frequency: Scalar | None = None,
     ) -> Float[ndarray, "n"]:
         """Phases [cycles], in [0, 1), after dt [s] (explicit Euler: exact while locked)."""
         cycles = phase + dt * self.rates(phase, delays, frequency)

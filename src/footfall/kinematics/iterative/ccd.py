@@ -15,7 +15,7 @@ from footfall.kinematics.iterative.fabrik_chain import ITERATIONS, TOLERANCE, Re
 from footfall.kinematics.iterative.fabrik_leg import Reached, distance, joint_by_joint
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
 from footfall.spatial.vector import cross
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 _TINY = 1e-30
 _OPPOSITE = 1e-9  # of 1 + cos: a half turn has no axis, and stays nearly one
@@ -64,7 +64,7 @@ def ccd_chain(
     return ReachedChain(*nptrace.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
 
 
-def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar]:
+def _turned(joint: Operand, carried: list[Operand], target: Operand) -> list[Operand]:
     """Return what a ball carries, rotated the shortest way so that the last of it lies on the line to the target."""
     a, b = _unit(carried[-1] - joint), _unit(target - joint)
     w, c = cross(a, b), np.sum(a * b)
@@ -76,5 +76,5 @@ def _turned(joint: Scalar, carried: list[Scalar], target: Scalar) -> list[Scalar
     return out
 
 
-def _unit(v: Scalar) -> Scalar:
+def _unit(v: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
     return v / np.sqrt(np.sum(np.square(v)) + _TINY)

@@ -23,7 +23,7 @@ from footfall.kinematics.iterative.fabrik_chain import (
 from footfall.kinematics.iterative.resolved_rate import DAMPING, TURN, solve_small
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.vector import cross
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 CHAIN_RULES = ("pseudo_inverse", "damped", "transpose")
 _TINY = 1e-12  # of the reach squared: a straight chain that is pulled along itself must not divide by zero
@@ -57,7 +57,7 @@ def resolved_rate_chain(
     return ReachedChain(*nptrace.repeat(iterations, body, start, until=lambda c: c[1] <= tolerance))
 
 
-def _step(points: Scalar, target: Scalar, rule: str, reach: Scalar) -> Float[ndarray, "n 3"]:
+def _step(points: Operand, target: Operand, rule: str, reach: Operand) -> Float[ndarray, "n 3"]:
     balls, end = len(points) - 1, points[-1]
     behind = [end - points[k] for k in range(balls)]
     A = sum((np.sum(r * r) * np.eye(3) - r[:, None] * r[None, :] for r in behind), start=np.zeros((3, 3)))

@@ -25,14 +25,14 @@ from footfall.kinematics.iterative.fabrik_leg import (
 from footfall.kinematics.leg_chain import LegChain, Screw, foot_position, leg_chain
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 
 def fabrik(
     robot: Robot,
     targets: Float[ndarray, "nf 3"],
     joints: Float[ndarray, "nj"],
-    foot_pitch: Scalar = None,
+    foot_pitch: Scalar | None = None,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     shared: bool = False,
@@ -45,7 +45,7 @@ def fabrik(
     legs = [leg_chain(robot, name) for name in robot.foot_names]
     if not shared:
         carriers = _carriers(robot, legs, joints)
-        found, far, used = list(joints), list[Scalar](), list[Scalar]()
+        found, far, used = list(joints), list[Operand](), list[Operand]()
         for k, (leg, X_0C) in enumerate(zip(legs, carriers)):
             start = [joints[j] for j in leg.joints]
             reached = fabrik_leg(leg, X_0C.inverse().point(targets[k]), start, foot_pitch, iterations, tolerance)
@@ -70,7 +70,7 @@ def fabrik(
 
 # -- several feet ------------------------------------------------------------------------------------------------------
 def _sweep_all(
-    robot: Robot, legs: list[LegChain], targets: Scalar, joints: list[Scalar], foot_pitch: Scalar
+    robot: Robot, legs: list[LegChain], targets: Operand, joints: list[Operand], foot_pitch: Operand
 ) -> Float[ndarray, "nj"]:
     """One iteration over the tree: the legs reach, then what they share turns their feet to the targets together."""
     for k, (leg, X_0C) in enumerate(zip(legs, _carriers(robot, legs, np.stack(joints)))):
@@ -109,7 +109,7 @@ def _carriers(robot: Robot, legs: list[LegChain], joints: Scalar) -> list[Transf
     return [poses[leg.carrier] for leg in legs]
 
 
-def _misses(robot: Robot, legs: list[LegChain], targets: Scalar, joints: Scalar) -> Float[ndarray, "nf"]:
+def _misses(robot: Robot, legs: list[LegChain], targets: Operand, joints: Operand) -> Float[ndarray, "nf"]:
     carriers = _carriers(robot, legs, joints)
     return np.stack(
         [
@@ -119,7 +119,7 @@ def _misses(robot: Robot, legs: list[LegChain], targets: Scalar, joints: Scalar)
     )
 
 
-def _check(robot: Robot, targets: Scalar, joints: Scalar) -> None:
+def _check(robot: Robot, targets: Operand, joints: Operand) -> None:
     check_shape(robot, joints=(joints, robot.nj))
     if np.shape(targets) != (robot.nf, 3):
         raise InputError(f"targets of robot '{robot.name}' must have shape ({robot.nf}, 3), got {np.shape(targets)}")

@@ -16,7 +16,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.errors import InputError
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the chain's end [m]
 _TINY = 1e-30
@@ -84,7 +84,7 @@ def reached_backward(
     return np.stack(moved)
 
 
-def _pulled(fixed: Scalar, free: Scalar, length: Scalar) -> Float[ndarray, "3"]:
+def _pulled(fixed: Operand, free: Operand, length: Operand) -> Float[ndarray, "3"]:
     """Where the free end of a link comes to lie on its line to the fixed one."""
     return fixed + (length / np.maximum(length_of(free - fixed), _TINY)) * (free - fixed)
 

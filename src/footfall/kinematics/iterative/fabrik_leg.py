@@ -33,7 +33,7 @@ from footfall.errors import InputError
 from footfall.kinematics.leg_chain import LegChain, Screw, Values, Vector, along, foot_position, pose_of
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the foot [m]
 _TINY = 1e-30
@@ -60,7 +60,7 @@ class _Plane:
     lengths: tuple[float, ...]  # of the links, to the next joint or the foot [m]
     angles: tuple[float, ...]  # of the links from e_1 to e_2 [rad]
 
-    def flat(self, p: Scalar) -> tuple[Scalar, Scalar]:
+    def flat(self, p: Operand) -> tuple[Scalar, Scalar]:
         return along(self.e_1, p), along(self.e_2, p)
 
     def solid(self, point: Values) -> Float[ndarray, "3"]:
@@ -78,7 +78,7 @@ def fabrik_leg(
     leg: LegChain,
     target: Float[ndarray, "3"],
     start: Values,
-    foot_pitch: Scalar = None,
+    foot_pitch: Scalar | None = None,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Reached:
@@ -90,7 +90,7 @@ def fabrik_leg(
 
     length = 0.0 if foot_pitch is None else _last_length(leg)
 
-    def misses(joints: Scalar) -> tuple[Scalar, Scalar]:
+    def misses(joints: Operand) -> tuple[Operand, Operand]:
         """Return the errors of the foot, and of its link's direction [m]."""
         far = distance(foot_position(leg, list(joints)), target)
         return far, length * np.abs(_wrapped(contact_angle(leg, list(joints)) - foot_pitch)) if length else 0.0
@@ -110,7 +110,7 @@ def fabrik_leg(
     return Reached(found[0], found[1], found[3])
 
 
-def contact_angle(leg: LegChain, joints: Values) -> Scalar:
+def contact_angle(leg: LegChain, joints: Values) -> Operand:
     """Return the angle ``foot_pitch`` [rad] at which a leg's last link stands; see ``leg_inverse``."""
     plane = _plane(leg)
     assert plane is not None
@@ -144,7 +144,7 @@ def bent(leg: LegChain, knee: int) -> LegChain:
 
 
 # -- one iteration -----------------------------------------------------------------------------------------------------
-def sweep(leg: LegChain, target: Scalar, joints: list[Scalar], foot_pitch: Scalar) -> list[Scalar]:
+def sweep(leg: LegChain, target: Operand, joints: list[Operand], foot_pitch: Operand) -> list[Operand]:
     plane = _plane(leg)
     if plane is None:
         return joint_by_joint(leg, target, joints)
@@ -164,7 +164,7 @@ def sweep(leg: LegChain, target: Scalar, joints: list[Scalar], foot_pitch: Scala
     return joints[: leg.tail] + _reached(leg, plane, pulled, joints)
 
 
-def _turned_to_target(leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
+def _turned_to_target(leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand]) -> list[Operand]:
     """The joint before the parallel ones turns their plane, at its distance from the axis, through the target.
 
     (R n) · τ = side is A cos θ + B sin θ = C: of its two solutions the one within the limits, else the nearer.
@@ -191,7 +191,7 @@ def _turned_to_target(leg: LegChain, plane: _Plane, target: Scalar, joints: list
     return [*joints[:k], np.where(cost(one) <= cost(other), one, other), *joints[k + 1 :]]
 
 
-def _swung(leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
+def _swung(leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand]) -> list[Operand]:
     """The whole chain turns about its root until the foot is in line with the target: which keeps the knee's side."""
     tau = plane.flat(pose_of(leg, joints, leg.tail).inverse().point(target))
     foot, root, k = _points(plane, joints[leg.tail :])[-1], plane.root, leg.tail
@@ -201,8 +201,8 @@ def _swung(leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar]) -
 
 
 def _pulled(
-    leg: LegChain, plane: _Plane, target: Scalar, joints: list[Scalar], foot_pitch: Scalar
-) -> list[tuple[Scalar, Scalar]]:
+    leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand], foot_pitch: Operand
+) -> list[tuple[Operand, Operand]]:
     """Forward reaching: the points of the plane's chain, foot on the target, each next one towards where it was."""
     X = pose_of(leg, joints, leg.tail)
     p = plane.flat(X.inverse().point(target))
@@ -220,8 +220,8 @@ def _pulled(
 
 
 def _kinked(
-    leg: LegChain, plane: _Plane, points: list[tuple[Scalar, Scalar]], target: Scalar
-) -> list[tuple[Scalar, Scalar]]:
+    leg: LegChain, plane: _Plane, points: list[tuple[Operand, Operand]], target: Operand
+) -> list[tuple[Operand, Operand]]:
     """The points, the knee pushed off the line from hip to foot if the leg must fold and is too straight to start.
 
     A straight chain pulled along itself stays straight: the one posture from which the paper's rule does not move.
@@ -245,9 +245,11 @@ def _kinked(
     return [*points[: at - leg.tail], moved, *points[at - leg.tail + 1 :]]
 
 
-def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], joints: list[Scalar]) -> list[Scalar]:
+def _reached(
+    leg: LegChain, plane: _Plane, pulled: list[tuple[Operand, Operand]], joints: list[Operand]
+) -> list[Operand]:
     """Backward reaching: from the root outwards every link points to where its end was pulled, within the limits."""
-    p, angle_sum, found = plane.root, 0.0, list[Scalar]()
+    p, angle_sum, found = plane.root, 0.0, list[Operand]()
     for k, (length, angle) in enumerate(zip(plane.lengths, plane.angles)):
         screw, sign, now = leg.screws[leg.tail + k], plane.signs[k], joints[leg.tail + k]
         wanted = np.arctan2(pulled[k + 1][1] - p[1], pulled[k + 1][0] - p[0]) - angle - angle_sum
@@ -258,7 +260,9 @@ def _reached(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], 
     return found
 
 
-def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], joints: list[Scalar]) -> list[Scalar]:
+def _carried(
+    leg: LegChain, plane: _Plane, pulled: list[tuple[Operand, Operand]], joints: list[Operand]
+) -> list[Operand]:
     """Joints before the one that turns the plane: each takes what it carries to where that was pulled."""
     X, points = pose_of(leg, joints, leg.tail), _points(plane, joints[leg.tail :])
     first = [_first_off(leg, screw) for screw in leg.screws[: leg.tail - 1]]
@@ -266,7 +270,7 @@ def _carried(leg: LegChain, plane: _Plane, pulled: list[tuple[Scalar, Scalar]], 
     return _aimed(leg, joints, solid[0], solid[1])
 
 
-def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: list[Scalar]) -> list[Scalar]:
+def _aimed(leg: LegChain, joints: list[Operand], points: list[Operand], wanted: list[Operand]) -> list[Operand]:
     """Return the joints, root first, each rotated to take its point to its target."""
     for k, screw in enumerate(leg.screws[: leg.tail - 1]):
         X = pose_of(leg, joints, k).inverse()
@@ -275,7 +279,7 @@ def _aimed(leg: LegChain, joints: list[Scalar], points: list[Scalar], wanted: li
     return joints
 
 
-def joint_by_joint(leg: LegChain, target: Scalar, joints: list[Scalar]) -> list[Scalar]:
+def joint_by_joint(leg: LegChain, target: Operand, joints: list[Operand]) -> list[Operand]:
     """Return a leg that ends in a slider: every joint in turn, foot first, brings the foot as near as it can."""
     for k in reversed(range(len(leg))):
         X = pose_of(leg, joints, k).inverse()
@@ -284,7 +288,7 @@ def joint_by_joint(leg: LegChain, target: Scalar, joints: list[Scalar]) -> list[
     return joints
 
 
-def towards(screw: Screw, points: list[Scalar], wanted: list[Scalar]) -> Scalar:
+def towards(screw: Screw, points: list[Operand], wanted: list[Operand]) -> Operand:
     """How much a joint must move for points that it carries to come nearest, together, to where they are wanted."""
     if screw.kind == "prismatic":
         return sum(along(screw.axis, b - a) for a, b in zip(points, wanted)) / len(points)
@@ -296,7 +300,9 @@ def towards(screw: Screw, points: list[Scalar], wanted: list[Scalar]) -> Scalar:
     return np.arctan2(sine, cosine)
 
 
-def _contact_angle(leg: LegChain, plane: _Plane, X: Transform, target: Scalar, p: Scalar, foot_pitch: Scalar) -> Scalar:
+def _contact_angle(
+    leg: LegChain, plane: _Plane, X: Transform, target: Operand, p: Operand, foot_pitch: Operand
+) -> Operand:
     """Direction of the last link in the plane for a contact angle; see ``leg_inverse`` for what it is counted from."""
     hanging = math.atan2(-plane.e_2[2], -plane.e_1[2])  # downwards, all joints at zero
     forward = plane.forward
@@ -386,9 +392,9 @@ def _first_off(leg: LegChain, screw: Screw) -> int:
     return len(points) - 1
 
 
-def _points(plane: _Plane, joints: list[Scalar]) -> list[tuple[Scalar, Scalar]]:
+def _points(plane: _Plane, joints: list[Operand]) -> list[tuple[Operand, Operand]]:
     """Joints and foot of the plane's chain."""
-    p: tuple[Scalar, Scalar] = plane.root
+    p: tuple[Operand, Operand] = plane.root
     points, angle_sum = [p], 0.0
     for length, angle, sign, value in zip(plane.lengths, plane.angles, plane.signs, joints):
         angle_sum = angle_sum + sign * value

@@ -13,7 +13,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
@@ -24,7 +24,7 @@ _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 
 def numerical_leg(
     leg: LegChain, position: Float[ndarray, "3"], guess: Values, iterations: int = _ITERATIONS
-) -> tuple[Float[ndarray, "n"], Scalar]:
+) -> tuple[Float[ndarray, "n"], Operand]:
     """Return (joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
 
     Out of reach, the leg points towards the place. Joint limits are not looked at, as by ``leg_inverse``.

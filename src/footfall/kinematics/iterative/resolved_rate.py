@@ -16,7 +16,7 @@ import nptrace
 from footfall.errors import InputError, unknown
 from footfall.kinematics.iterative.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
@@ -74,7 +74,7 @@ def resolved_rate_leg(
     if toward is not None and rule in ("levenberg", "transpose"):
         raise InputError(f"the rule '{rule}' has no posture task: choose manipulability or constant")
 
-    def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree, PyTree]:
+    def body(_: Operand, carry: tuple[PyTree, PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree, PyTree]:
         joints, far, used, effort = carry
         done = (far <= tolerance) | (effort >= HOPELESS)
         moved = _step(leg, target, joints, rule, toward, effort)
@@ -92,7 +92,7 @@ def resolved_rate_leg(
 
 
 def _step(
-    leg: LegChain, target: Scalar, joints: Scalar, rule: str, toward: Scalar, effort: Scalar
+    leg: LegChain, target: Operand, joints: Operand, rule: str, toward: Operand, effort: Operand
 ) -> Float[ndarray, "n"]:
     """The joints after one step, within their limits: solved, blocked joints taken out, solved again."""
     foot, J = foot_jacobian(leg, list(joints))
@@ -126,7 +126,7 @@ def _step(
     return np.clip(joints + step, lower, upper)
 
 
-def _damping(leg: LegChain, J: Scalar, most: float) -> Scalar:
+def _damping(leg: LegChain, J: Operand, most: float) -> Operand:
     """λ² [m²]: zero in good postures, (most reach)² at a singular one (Nakamura and Hanafusa 1986)."""
     scale = leg.reach
     if len(leg) < 3:
@@ -135,7 +135,7 @@ def _damping(leg: LegChain, J: Scalar, most: float) -> Scalar:
     return (most * scale * lack) ** 2 + (1e-9 * scale) ** 2
 
 
-def _damped_inverse(J: Scalar, velocity: Scalar, square: Scalar) -> Scalar:
+def _damped_inverse(J: Operand, velocity: Operand, square: Operand) -> Operand:
     """Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by whichever of J Jᵀ and Jᵀ J is smaller."""
     rows, columns = np.shape(J)
     if columns < rows:
@@ -143,24 +143,24 @@ def _damped_inverse(J: Scalar, velocity: Scalar, square: Scalar) -> Scalar:
     return J.T @ solve_small(J @ J.T + square * np.eye(rows), velocity)
 
 
-def solve_small(A: Scalar, b: Scalar) -> Float[ndarray, "n"]:
+def solve_small(A: Operand, b: Operand) -> Float[ndarray, "n"]:
     """Return A⁻¹ b of a small symmetric positive definite matrix, by Cholesky's rule, loops unrolled in a trace."""
     n = len(b)
-    L: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    L: list[list[Operand]] = [[0.0] * n for _ in range(n)]
     for i in range(n):
         for j in range(i + 1):
             rest = A[i, j] - sum(L[i][k] * L[j][k] for k in range(j))
             L[i][j] = np.sqrt(np.maximum(rest, 1e-300)) if i == j else rest / L[j][j]
-    y: list[Scalar] = []
+    y: list[Operand] = []
     for i in range(n):
         y.append((b[i] - sum(L[i][k] * y[k] for k in range(i))) / L[i][i])
-    x: list[Scalar] = [0.0] * n
+    x: list[Operand] = [0.0] * n
     for i in reversed(range(n)):
         x[i] = (y[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))) / L[i][i]
     return np.stack(x)
 
 
-def _determinant(A: Scalar) -> Scalar:
+def _determinant(A: Operand) -> Operand:
     return (
         A[0, 0] * (A[1, 1] * A[2, 2] - A[1, 2] * A[2, 1])
         - A[0, 1] * (A[1, 0] * A[2, 2] - A[1, 2] * A[2, 0])

@@ -21,7 +21,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.vector import cross
-from nptrace._types import Given, Scalar
+from nptrace._types import Given, Operand
 
 FEET_WEIGHT = 10.0
 LEVER = 0.3  # [m]: what a radian of the trunk counts beside a metre
@@ -43,7 +43,7 @@ class WholeBodyInverse:
 
 def whole_body_inverse(
     robot: Robot,
-    targets: Scalar,
+    targets: Operand,
     *,
     trunk_position: Given = None,
     trunk_rotation: Given = None,

@@ -210,7 +210,8 @@ def _in_file(context: Foreign, topic: str, kind: Foreign) -> Channel:
     from foxglove import channels
 
     if isinstance(kind, dict):
-        return foxglove.Channel(topic, schema=kind, message_encoding="json", context=context)
+        raw: Foreign = foxglove.Channel(topic, schema=kind, message_encoding="json", context=context)
+        return raw
     made: Channel = getattr(channels, f"{kind.__name__}Channel")(topic, context=context)
     return made
 

@@ -25,7 +25,7 @@ from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
 from footfall.robot.model.parts import Actuator, Foot, Joint, Link, Rotor, array_of, name_of, number
 from footfall.robot.model.tree import Tree
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree, Scalar
 
 ROTOR_MODES = ("none", "armature", "exact")
 PROVENANCE = ("published", "derived", "chosen", "imported")
@@ -296,7 +296,7 @@ class Robot:
             raise AttributeError(name)
         raise hints.missing("a Robot", name, dir(type(self)), hints.ROBOT)
 
-    def parameter(self, path: str) -> Scalar:
+    def parameter(self, path: str) -> Operand:
         """Return the value of a parameter such as ``"trunk.mass"``, ``"LF_hip.damping"`` or ``"LF.radius"``."""
         _, _, part, key = self._find(path)
         return getattr(part, key)

@@ -96,7 +96,11 @@ class _Assembly:
     """Links, joints and feet as they are put together, from the middle section of the trunk outwards."""
 
     def __init__(
-        self, trunk_size: tuple[float, float, float], trunk_mass: float, spine: Sequence[str], options: dict[str, Given]
+        self,
+        trunk_size: tuple[float, float, float],
+        trunk_mass: float,
+        spine: Sequence[str],
+        options: dict[str, Given],
     ) -> None:
         """options: of every joint."""
         x, y, z = trunk_size

@@ -56,7 +56,7 @@ from footfall.sensing.estimation.sensor_health import DISAGREES, Health, Reading
 from footfall.spatial import cross
 from footfall.spatial.gravity import strength, weight_of
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, to_rotation
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 _UNREADABLE = 1e3  # variance of a foot on a leg that cannot be read [m²]
 
@@ -113,7 +113,7 @@ class _Tick(NamedTuple):
     force: Float[ndarray, "nf 3"]  # measured, world axes [N]
     gyro_good: Scalar
     acceleration_good: Scalar
-    force_good: Scalar  # (nf)
+    force_good: Operand  # (nf)
 
     @property
     def dt(self) -> float:
@@ -145,7 +145,7 @@ class _Mode(NamedTuple):
     contact: Float[ndarray, "nf"]
     since: Float[ndarray, "nf"]  # it came down [s]
     firm: Scalar  # (nf) stands beyond doubt: a foot moves before it is known to have lifted
-    slips: Scalar  # (nf)
+    slips: Operand  # (nf)
     readable: Scalar  # (nf)
     stands: Float[ndarray, "nf"]  # 1: stands firmly enough to measure the base by
 
@@ -166,7 +166,7 @@ def _contact_mode(tick: _Tick) -> _Mode:
     probability = foot_probabilities(belief, robot.nf)
     contact = debounced(probability, memory.contact, own.sure)
     since = np.where(contact > 0.5, memory.since + tick.dt, 0.0)
-    slips = memory.slipping > own.slip_speed
+    slips: ndarray = memory.slipping > own.slip_speed
     readable = _readable(robot, tick.health)
     landed = since > own.landing_time
     stands = np.where((probability > own.sure) & landed & ~slips & readable, 1.0, 0.0)

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 
@@ -158,8 +158,8 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
 
 
 def _of_imu(
-    sample: ndarray, last: ndarray, still: Scalar, most: float, dt: float, frozen: float, fresh: Scalar
-) -> tuple[Scalar, Scalar]:
+    sample: ndarray, last: ndarray, still: Operand, most: float, dt: float, frozen: float, fresh: Operand
+) -> tuple[Operand, Operand]:
     """(condition, how long it has repeated itself [s]) of three axes: noise never repeats itself."""
     clean = _finite(sample)
     same = np.max(np.abs(clean - last)) <= 0.0
@@ -168,7 +168,7 @@ def _of_imu(
     return np.where(np.isfinite(np.sum(sample)), code, MISSING), still
 
 
-def _good(code: Scalar) -> Scalar:
+def _good(code: Scalar) -> Operand:
     return code < 0.5 * MISSING
 
 

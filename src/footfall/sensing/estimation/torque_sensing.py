@@ -21,9 +21,9 @@ from footfall.dynamics.formalisms.screw_system import screw_inverse_dynamics
 from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
-from footfall.spatial.gravity import weight_of
+from footfall.spatial.gravity import Gravity, weight_of
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import PyTree, Scalar
+from nptrace._types import PyTree
 
 _LEAST = 0.05  # of the weight, at a foot that stands
 
@@ -107,7 +107,7 @@ def sensed_torques(
     base: Float[ndarray, "6"],
     joints: Float[ndarray, "nj"],
     forces: Float[ndarray, "nf 3"],
-    gravity: Scalar,
+    gravity: Gravity | Float[ndarray, "3"],
 ) -> Float[ndarray, "nj"]:
     """Eq. (19) for accelerations of base and joints, and forces at the lowest points of the feet, world axes [N]."""
     at_centers = screw_inverse_dynamics(robot, q, v, joints, forces, base, gravity=gravity).torques

@@ -25,6 +25,7 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches
 from footfall.robot.model.description import Robot
 from footfall_lab.papers.registered import setup
+from nptrace._types import Scalar
 
 METHODS = {
     "fabrik": "FABRIK",
@@ -73,7 +74,7 @@ def reach(
     method: str = "fabrik",
     iterations: int = MOST,
     tolerance: float = FINE,
-) -> tuple[ndarray, ndarray, ndarray]:
+) -> tuple[Scalar, ...]:
     """One leg to one target: joints, distance left, iterations."""
     leg = leg_chain(robot, foot)
     if method == "fabrik":
@@ -85,7 +86,7 @@ def reach(
 
 def reach_at(
     robot: Robot, target: Float[ndarray, "3"], start: Float[ndarray, "n"], pitch: float, foot: str = "LF"
-) -> tuple[ndarray, ndarray, ndarray]:
+) -> tuple[Scalar, ...]:
     """FABRIK with a contact angle."""
     return tuple(fabrik_leg(leg_chain(robot, foot), target, start, pitch, 2 * MOST, FINE))
 

@@ -25,7 +25,7 @@ from footfall.robot.model.description import Robot
 from footfall_lab.papers.claims import Claim, Table, judge
 from footfall_lab.papers.dynakat import leg_race
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, MOST
-from nptrace._types import PyTree
+from nptrace._types import PyTree, Scalar
 
 LINKS, LENGTH = 10, 0.1  # of the chain; [m]
 ON_A_CHAIN = {
@@ -42,7 +42,7 @@ _SWEEPS = 20  # in which hinges are turned after the published points
 # -- a chain of balls --------------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
-) -> tuple[ndarray, ndarray, ndarray]:
+) -> tuple[Scalar, ...]:
     """One method on one target: points, distance left, iterations."""
     if method == "published":
         return tuple(fabrik_chain(points, target, MOST, tolerance))
@@ -103,7 +103,7 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
 # -- a leg -------------------------------------------------------------------------------------------------------------
 def reach_published(
     robot: Robot, target: Float[ndarray, "3"], start: Float[ndarray, "n"], foot: str = "LF", tolerance: float = FINE
-) -> tuple[ndarray, ndarray, ndarray]:
+) -> tuple[Scalar, ...]:
     """Published points for a leg, its hinges turned after them, limits kept: joints, distance left, iterations."""
     leg = leg_chain(robot, foot)
     found = fabrik_chain(leg_points(leg, start), target, MOST, tolerance)

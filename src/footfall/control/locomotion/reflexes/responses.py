@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
 from footfall.spatial.gravity import STANDARD
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 CLEARANCE_PER_SIGMA, MAX_CLEARANCE = 2.0, 0.06  # per σ, and at most [m]
 RISE_PER_SIGMA, MAX_RISE = 0.5, 0.02
@@ -25,8 +25,8 @@ ROUGH_EVENT_SIGMA = 0.008  # σ from which it is an event [m]
 
 
 def level_ground(
-    enabled: Scalar, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], position: Float[ndarray, "2"]
-) -> Scalar:
+    enabled: Operand, slope: Float[ndarray, "3"], normal: Float[ndarray, "3"], position: Float[ndarray, "2"]
+) -> Operand:
     """(slope, normal) of the plane under the feet, or of a level one at the same height under the base."""
     flat = np.array([0.0, 0.0, slope[2] + slope[0] * position[0] + slope[1] * position[1]])
     return np.where(enabled, slope, flat), np.where(enabled, normal, np.array([0.0, 0.0, 1.0]))

@@ -21,7 +21,7 @@ from footfall.control.stand_gains import DAMPING
 from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 FALL_LEAN = np.radians(75.0)  # as a simulation counts falls
 FALL_CONFIRM_TIME = 0.05  # [s]
@@ -35,7 +35,9 @@ def fall_is_certain(upright: Scalar) -> Scalar:
     return upright < np.cos(FALL_LEAN)
 
 
-def update_folding(enabled: Scalar, certain: Scalar, time: Scalar, before: Scalar, dt: float) -> tuple[Scalar, Scalar]:
+def update_folding(
+    enabled: Operand, certain: Operand, time: Operand, before: Operand, dt: float
+) -> tuple[Operand, Operand]:
     """(how long the fall has been certain [s], 1 once the legs fold)."""
     time = np.where(certain & enabled, time + dt, 0.0)
     return time, np.where((time > FALL_CONFIRM_TIME) & enabled, 1.0, before)

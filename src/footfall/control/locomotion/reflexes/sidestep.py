@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 FEET_IN_CIRCLE = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in a circle
 MARGIN = 0.02  # [m]
@@ -44,6 +44,6 @@ def margin(point: Float[ndarray, "2"], feet: Float[ndarray, "4 3"]) -> Scalar:
     return np.minimum(np.minimum(sides[0], sides[1]), np.minimum(sides[2], sides[3]))
 
 
-def update_alarm(enabled: Scalar, margin_now: Scalar, alarm: Scalar, dt: float) -> Scalar:
+def update_alarm(enabled: Operand, margin_now: Operand, alarm: Operand, dt: float) -> Operand:
     """Time left of a sidestep [s]."""
     return np.where(enabled & (margin_now < MARGIN), HOLD_TIME, np.maximum(alarm - dt, 0.0))

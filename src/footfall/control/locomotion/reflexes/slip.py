@@ -13,7 +13,7 @@ from numpy import ndarray
 
 from footfall.spatial import cross
 from nptrace import norm
-from nptrace._types import Scalar
+from nptrace._types import Operand, Scalar
 
 MIN_SPEED = 0.2  # [m/s]
 MIN_LOAD = 0.08  # of the weight
@@ -61,17 +61,18 @@ def contact_velocities(
 
 
 def trusted_friction(
-    friction: Scalar,
+    friction: float,
     nominal: float,
     normal: Float[ndarray, "3"],
     slipping: Shaped[ndarray, "4"],
     measured: Float[ndarray, "4"],
     dt: float,
-) -> Scalar:
+) -> float:
     """The friction to count on after this tick: on a slope at least what standing there takes."""
     floor = np.maximum(MIN_FRICTION, SLOPE_FACTOR * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
-    lowest = friction
+    lowest: Operand = friction
     for k in range(4):
         lowest = np.where(slipping[k], np.minimum(lowest, np.maximum(TRUSTED_FRACTION * measured[k], floor)), lowest)
     slipped = np.max(np.where(slipping, 1.0, 0.0)) > 0.5
-    return friction + np.where(slipped, dt / LEARN_TIME * (lowest - friction), dt / FORGET_TIME * (nominal - friction))
+    change: Operand = np.where(slipped, dt / LEARN_TIME * (lowest - friction), dt / FORGET_TIME * (nominal - friction))
+    return friction + change

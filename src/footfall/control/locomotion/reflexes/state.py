@@ -9,7 +9,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.switches import NAMES, Reflexes
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Operand, PyTree, Scalar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class ReflexMemory:
     acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
     late_for: Float[ndarray, "4"]  # how long a foot has been late [s]
     slipping_for: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
-    friction: Scalar  # that the controller assumes
+    friction: float  # that the controller assumes
     blocked_for: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
     repeat_left: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
     repeat_time: Float[ndarray, "4"]  # and how long all of it takes [s]
@@ -51,7 +51,7 @@ class ReflexMemory:
             gear=0.0,
         )
 
-    def has(self, name: str) -> Scalar:
+    def has(self, name: str) -> Operand:
         return self.enabled[NAMES.index(name)] > 0.5
 
 
@@ -64,7 +64,7 @@ def acting(legs: dict[str, PyTree], trunk: dict[str, PyTree], gear: Scalar) -> F
     return np.stack([rows[name] for name in NAMES])
 
 
-def is_acting(memory: ReflexMemory, name: str, value: Scalar, threshold: float) -> Scalar:
+def is_acting(memory: ReflexMemory, name: str, value: Operand, threshold: float) -> Operand:
     """Whether a response acts: from a threshold on, until the value is half of it."""
     before = memory.acting[NAMES.index(name), 0] > 0.5
     return memory.has(name) & (value > np.where(before, 0.5 * threshold, threshold))

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import norm
-from nptrace._types import Scalar
+from nptrace._types import Operand
 
 EARLIEST_HIT, LATEST_HIT = 0.08, 0.85  # parts of a swing within which a force may be a hit
 MIN_OPPOSED_FRACTION = 0.7  # of the force points against the swing
@@ -29,21 +29,26 @@ def direction(start: Float[ndarray, "3"], end: Float[ndarray, "3"]) -> Float[nda
 
 
 def is_blocked(
-    enabled: Scalar,
-    swinging: Scalar,
-    fraction: Scalar,
-    in_contact: Scalar,
+    enabled: Operand,
+    swinging: Operand,
+    fraction: Operand,
+    in_contact: Operand,
     force: Float[ndarray, "3"],
     swing_direction: Float[ndarray, "3"],
-) -> Scalar:
+) -> Operand:
     """Whether something is in a foot's way."""
     against = -(force @ swing_direction) > MIN_OPPOSED_FRACTION * norm(force, 1e-9)
     return enabled & (swinging > 0.5) & in_contact & (fraction > EARLIEST_HIT) & (fraction < LATEST_HIT) & against
 
 
 def repeat_swing(
-    hit: Scalar, swing_time_left: Scalar, repeat_left: Scalar, repeat_time: Scalar, extra_clearance: Scalar, dt: float
-) -> tuple[Scalar, Scalar, Scalar]:
+    hit: Operand,
+    swing_time_left: Operand,
+    repeat_left: Operand,
+    repeat_time: Operand,
+    extra_clearance: Operand,
+    dt: float,
+) -> tuple[Operand, Operand, Operand]:
     """(time left, length, further clearance) of a repeated swing; all zero for one that is not."""
     is_new = hit & (repeat_left <= 0.0)
     duration = np.maximum(swing_time_left, MIN_SWING_TIME)
