@@ -28,7 +28,7 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     """Return joint gains to walk with, those of ``JointPD.tuned``.
 
-    Under them legs that swing follow their targets; under ``stand_gains`` those of many robots lag, and the robot sinks.
+    Under them legs that swing follow their targets; under ``stand_gains`` many robots lag behind them and sink.
 
     Args:
         robot: one that can stand on the four feet LF, RF, LH, RH.
