@@ -226,7 +226,13 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         if name == "broken":
             claims.append(
                 Claim(
-                    id="t", claim="a speed", printed=1.0, measured=2.0, unit="m/s", verdict="does_not_hold", note="twice"
+                    id="t",
+                    claim="a speed",
+                    printed=1.0,
+                    measured=2.0,
+                    unit="m/s",
+                    verdict="does_not_hold",
+                    note="twice",
                 )
             )
         return Outcome(experiment=name, title=f"Experiment <{name}>", summary="What & why.", claims=tuple(claims))

@@ -91,8 +91,8 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
     acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state
     of the earlier and the loads of the later: exact for a Simulation recorded at every step of its default
     integrator, and only there. Rows in flight, where a step takes rates of its middle that no recording has, are left
-    out, unless there are no others. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for measured
-    data. None: ``recorded`` where there is such a column, else ``smooth``.
+    out, unless there are no others. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for
+    measured data. None: ``recorded`` where there is such a column, else ``smooth``.
     """
     robot = recording.robot
     how = acceleration or ("recorded" if "a" in recording else "smooth")

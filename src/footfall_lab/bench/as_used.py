@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from footfall.conversions import to_mujoco_v
 from jaxtyping import Float
 from numpy import ndarray
 
@@ -24,6 +23,7 @@ from footfall.contact.model import ContactModel
 from footfall.contact.planning import Planning
 from footfall.control.interface import JointCommand
 from footfall.control.joint.joint_pd import Hold, JointPD, joint_targets
+from footfall.conversions import to_mujoco_v
 from footfall.errors import FootfallError
 from footfall.gait.pattern import clock_phase
 from footfall.mujoco import model as mujoco
