@@ -91,7 +91,7 @@ def test_robots_of_a_batch_walk_on_their_estimates():
     alone = ff.Simulation(
         CHEETAH,
         Estimated(ff.control.Locomotion()),
-        sensors=Sensors.realistic(1),
+        sensors=dataclasses.replace(Sensors.realistic(1), robot=2),
         start=start,
         command=ff.Command(forward=0.4),
     )
