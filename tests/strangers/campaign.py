@@ -118,6 +118,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         by_file.setdefault(row["file"], {})[row["act"], row.get("ground", "plane")] = row
     columns = [(act, "plane") for act in ("stand", "trot", "walk")] + [("whole_body", ground) for ground in GROUNDS]
+    columns = [column for column in columns if any(column in found for found in by_file.values())]
     titles = ["file", "kg", *(act if act != "whole_body" else f"{act} {ground}" for act, ground in columns)]
     lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
     refused, other, doubtful = [], [], []
@@ -132,7 +133,12 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             continue
         cells = [_words(found[column]) if column in found else "" for column in columns]
         lines.append("| " + " | ".join([name, f"{load['mass']:.3g}", *cells]) + " |")
-    lines += ["", "Within their bounds: " + "; ".join(_count(rows, act) for act in ACTS[1:5]) + "."]
+    lines += [
+        "",
+        "Within their bounds: "
+        + "; ".join(_count(rows, act) for act in ACTS[1:5] if any(row["act"] == act for row in rows))
+        + ".",
+    ]
     for title, some in (("Refused", refused), ("No quadrupeds that stand", other), ("Doubts", doubtful)):
         lines += ["", f"{title}: {len(some)}", "", *some]
     pushes = [row for row in rows if row["act"] == "pushes" and "refused" not in row]

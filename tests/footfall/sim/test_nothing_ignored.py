@@ -60,7 +60,7 @@ def test_locomotion_says_to_what_it_clips():
     assert 1.0 < most < 9.0
     assert followed == ff.Command(forward=most, turn=-1.0, height=-0.08)
     assert said == [
-        f"controller Locomotion clips forward = 9 to {most:.3g} m/s",
+        f"controller Locomotion clips forward = 9 to {most:.3g} m/s: {walker.limit_reasons(ROBOT)['forward']}",
         "controller Locomotion clips height = -1 to 0.08 m",
     ]
 
