@@ -68,7 +68,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
 
 
 def stopped(rec: Recording) -> str | None:
-    """What ended a run, in words, or made the robot give up: a fall, a divergence, a safe stop; None if nothing did."""
+    """Return in words what ended a run (a fall, a divergence, a safe stop), or None."""
     if rec.meta.get("stopped") is not None:
         return str(rec.meta["stopped"])
     ends = [f"{event.message} at {event.time:.3f} s" for event in rec.events if event.message.startswith("safe stop")]

@@ -126,7 +126,7 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
 
 
 def outcomes(run: Planned, ours: Recording, theirs: Recording) -> dict[str, Json]:
-    """What became of the two robots: how fast they went, whether they fell."""
+    """Return the speeds of the two robots and whether they fell."""
     from footfall.analysis.run_summary import steady_after, stopped
 
     moving = ours.robot.floating

@@ -43,7 +43,7 @@ _Matrix = Float[ndarray, "3 3"]
 
 @dataclass(frozen=True)
 class Swing:
-    """What tells how the joints' rates change until the middle of a step."""
+    """Torques and gains from which the joint rates in the middle of a step follow."""
 
     torques: Float[ndarray, "nj"]  # at its start [N m]
     gain: Float[ndarray, "nj"]  # half a step by the inertia of each joint alone, 0: the rate stays
@@ -123,7 +123,7 @@ def _behind(
 
 
 def _along(body: Body, wrench: Float[ndarray, "6"]) -> Scalar:
-    """Of a wrench what a joint bears along its axis."""
+    """Return the component of a wrench along the axis of a joint."""
     return body.axis @ (wrench[:3] if body.kind == "revolute" else wrench[3:])
 
 

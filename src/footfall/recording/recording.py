@@ -177,12 +177,12 @@ class Recording:
     # -- the feet ------------------------------------------------------------------------------------------------------
     @property
     def foot_positions(self) -> Float[ndarray, "T nf 3"]:
-        """Of the centres of the feet in the world [m]; computed from q when asked for."""
+        """Positions of the centres of the feet in the world [m], computed from q on demand."""
         return self._of_feet()[0]
 
     @property
     def foot_velocities(self) -> Float[ndarray, "T nf 3"]:
-        """Of the centres of the feet, world axes [m/s]; computed from q and v when asked for."""
+        """Velocities of the centres of the feet in world axes [m/s], computed from q and v on demand."""
         return self._of_feet()[1]
 
     def _of_feet(self) -> tuple[ndarray, ndarray]:

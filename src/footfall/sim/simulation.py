@@ -298,7 +298,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def sensed(self) -> Sensed:
-        """What a controller would be shown in the next tick: the true state, or what the sensors say of it."""
+        """Input of the controller in the next tick: the true state, or the readings of the sensors."""
         return self._loop.sensed()
 
     def object(self, name: str) -> ObjectState:

@@ -134,7 +134,7 @@ _LEAF = tree.flatten(0.0)[1]  # how a leaf is rebuilt
 
 
 class StepLoop:
-    """What a simulation keeps from one ``step`` to the next."""
+    """State that a simulation keeps from one ``step`` to the next."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation

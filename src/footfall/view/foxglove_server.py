@@ -98,7 +98,7 @@ class FoxgloveServer:
 
     @property
     def address(self) -> str:
-        """What Foxglove's "open connection" wants."""
+        """Address for Foxglove's "open connection"."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"ws://{name}:{self.port}/?token={self.token}"
 

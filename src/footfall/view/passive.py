@@ -99,12 +99,12 @@ class Viewer:
     # -- for the loop ------------------------------------------------------------------------------------------------
     @property
     def address(self) -> str:
-        """What a browser on this machine opens."""
+        """Address of the page, for a browser on this machine."""
         return self.server.address
 
     @property
     def command(self) -> Command:
-        """What somebody asks for by keys, sliders or a gamepad; zero once nobody answers."""
+        """Command from keys, sliders or a gamepad; zero once no browser answers."""
         who = self._commander
         lost = who is not None and (who.lost if isinstance(who, Gamepad) else self.server.lost(who))
         return Command() if lost else self._command

@@ -149,7 +149,7 @@ def batch_task(name: str, kind: str, planning: bool = False) -> Task:
 
 
 def native_task(name: str = _NATIVE) -> Task:
-    """The same robots one after another in code for one robot."""
+    """Step the same robots one after another, in code for one robot."""
     those, (q, v) = crowd(DT), started(DT)
     run = _compiled(None, "native", np.float64, DT, _STEPS)
     each = [

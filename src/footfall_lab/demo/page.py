@@ -101,7 +101,7 @@ class Demo:
         )
 
     def claims(self) -> list[Claim]:
-        """What the paper says of its trot in words, measured on this one."""
+        """Return the paper's statements about its trot, measured on this one."""
         found = Comparison.of(self.trot, self.trot_in_mujoco)
         made = []
         for id, value in found.sentences.items():
@@ -113,7 +113,7 @@ class Demo:
         return made
 
     def sentences(self) -> list[str]:
-        """What the paper says of the two simulators, and what is seen in this run, for people."""
+        """Return sentences that set the paper's statements about the two simulators beside this run."""
         found = Comparison.of(self.trot, self.trot_in_mujoco)
         names = ("x", "y", "z", "yaw", "pitch", "roll")
         trunk = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, found.trunk))

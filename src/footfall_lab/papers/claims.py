@@ -62,7 +62,7 @@ MEANS: dict[Verdict, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """What a family of set-ups gives where the paper prints none: a range of a number, or a share of a sentence."""
+    """Result of a family of set-ups where the paper prints none: a range, or the share of runs that agree."""
 
     of: str  # the family, in a few words
     runs: int

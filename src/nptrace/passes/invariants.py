@@ -1,4 +1,4 @@
-"""What no iteration of a loop changes, taken out of it: loop-invariant code motion.
+"""Loop-invariant code motion: move statements that no iteration changes out of their loop.
 
 A loop that ends early carries its inputs through unchanged, so that a target may do all of its work again in every
 iteration (a GPU has few registers to keep results in). Here what follows from them alone is done once, before it.
@@ -17,7 +17,7 @@ _STAYS = frozenset({"saved", "stored", "rows", "steps"})  # memory has its place
 
 
 def hoisted(program: Program) -> Program:
-    """The same program with the invariant statements of loops that end early before them; as it is without such."""
+    """Return the program with the invariant statements of loops that end early moved before them."""
     if all(loop.stop is None for loop in all_loops(program.body)):
         return program
     zeros = {o.result for o in walk(program.body) if o.op == "const" and o.detail[0] == 0.0}

@@ -92,7 +92,7 @@ def read_draft(
 
 
 def draft_of(robot: Robot) -> tuple[Draft, Package]:
-    """What the file of a robot states; of several roots in it, the robot's."""
+    """Return the contents of a robot file; where it has several roots, those of the robot."""
     assert robot.model_file is not None
     try:
         return read_draft(robot.model_file)
@@ -244,7 +244,7 @@ def _failing(robot: Robot, odd: list[str]) -> list[tuple[list[str], str]]:
 
 
 def _not_read(package: Package) -> list[str]:
-    """What is said of files that the model names and that may not be opened, or are not there."""
+    """Return the warnings about files that the model names and that are missing or may not be opened."""
     outside, missing, remarks = list(package.outside), list(package.missing), []
     if outside:
         more = "" if len(outside) == 1 else f", as are {len(outside) - 1} more like it"

@@ -1,4 +1,4 @@
-"""What de Paula et al. 2024 compare between two simulators, for one pair of runs."""
+"""Quantities that de Paula et al. 2024 compare between two simulators, for one pair of runs."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _ladder(stiffness: float) -> list[Job]:
 
 
 class TrotFindings:
-    """What the runs with one reading of K say."""
+    """Results of the runs with one reading of K."""
 
     def __init__(
         self,
@@ -396,7 +396,7 @@ class TrotFindings:
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def summary(self, first: TrotFindings) -> str:
-        """What was asked and found, for the head of the report."""
+        """Return question and findings, for the head of the report."""
         e, size = self.decided, len(self.family.members)
         inside = sum(bool(self.family.range(self.stiffness, key, PRINTED[key]).inside) for key in IDS)
         together = self.family.share(self.stiffness, tuple(e.sentences))
