@@ -95,6 +95,7 @@ class Job:
     form: str = "printed"
     stiffness: float = STIFFNESS  # K [N/mm^2.2]
     damping: float | None = None  # c_max [N s/m] other than the reading's
+    kd: float = KD  # [N m s/rad] of the joints
 
     @property
     def label(self) -> str:
@@ -130,9 +131,9 @@ def simulation(job: Job, **others: Given) -> Simulation:
     form = FORMS[job.form]
     robot, ground = library.load(ROBOT, rotors=form.rotors), Plane(friction=FRICTION)
     if job.choice == "drop":
-        controller: Hold | JointPD = Hold("stand", KP, KD, rate=job.rate)
+        controller: Hold | JointPD = Hold("stand", KP, job.kd, rate=job.rate)
     else:
-        controller = JointPD(gait=gait_of(job.choice), kp=KP, kd=KD, rate=job.rate)
+        controller = JointPD(gait=gait_of(job.choice), kp=KP, kd=job.kd, rate=job.rate)
     damping = reading.damping if job.damping is None else job.damping
     contact = Compliant(stiffness=job.stiffness * 1e3**2.2, damping=damping, friction=form.friction)
     start = standing_start(robot, controller, ground, clearance=5e-3 if job.choice == "drop" else 0.0)
