@@ -169,8 +169,8 @@ def test_one_line_tells_a_paper() -> None:
         judge("depaula2024", "mujoco_wall_time_10s", 1.0),
     ]
     assert line("depaula2024", claims) == (
-        "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk, the"
-        " worst of six signals; 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
+        "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk (the"
+        " worst of six signals); 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
     )
     assert line("contact_comparison", [judge("contact_comparison", "drop_residual", 0.0, holds=True)]) == (
         "Three contact models: 1 of 1 questions of our own answered yes"
