@@ -73,6 +73,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         _decoupled(robot),
         _invertible(robot),
         painleve.claim(),
+        *_euler_angles(),
+        judge(NAME, "massless_legs_widen_the_gap", None),
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
@@ -200,6 +202,38 @@ def _invertible(robot: Robot) -> Claim:
         f" derived, it is not so at 90 degrees of pitch: the body's block has {max(upright):.0e} there.",
         holds=min(least) > 1e-9 and max(uneven) <= 1e-12,
     )
+
+
+def _euler_angles() -> list[Claim]:
+    """Where the map of Euler rates is singular, and what a small number added to its denominators gives there."""
+    angles = np.array([0.3, 0.0, 0.2])
+    ranks = []
+    for degree in range(360):
+        angles[1] = np.radians(degree)
+        ranks.append(int(np.linalg.matrix_rank(euler_rates_to_body(angles, "xyz"), tol=1e-9)))
+    singular = [degree for degree, rank in enumerate(ranks) if rank < 3]
+    roll, pitch = 0.3, np.pi / 2
+    s, c, cos = np.sin(roll), np.cos(roll), np.cos(pitch) + 1e-6
+    E_t = np.array([[1.0, s / cos, -c / cos], [0.0, c, s], [0.0, -s / cos, c / cos]])  # (8) at sin Θ = 1
+    E = from_euler([roll, pitch, 0.2], "xyz") @ euler_rates_to_body(np.array([roll, pitch, 0.2]), "xyz")
+    lost = float(np.linalg.norm(E @ E_t - np.eye(3), 2))  # over all directions, in inertial axes
+    return [
+        judge(
+            NAME,
+            "euler_map_is_singular",
+            ", ".join(map(str, singular)),
+            "Every whole degree of a turn; the determinant of E is cos Θ.",
+        ),
+        judge(
+            NAME,
+            "small_number_overcomes_singularity",
+            lost,
+            "With 1e-6 added nothing is divided by zero, and rates of 1e6 rad/s come out that do not make the angular"
+            " velocity. No number can help: at 90 degrees E has rank 2, so that no rates at all turn the body about the"
+            " third direction. A quaternion has no such pose.",
+            holds=lost <= 0.01,
+        ),
+    ]
 
 
 def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:

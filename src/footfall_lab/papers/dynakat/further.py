@@ -28,6 +28,7 @@ from footfall.spatial.gravity import GRAVITY
 from footfall_lab.papers.claims import Claim, judge
 from footfall_lab.papers.dynakat.leg_race import best_time, standing
 from footfall_lab.papers.mechanics import Mechanics, off, turned
+from nptrace.autodiff.nested import interpreted
 
 NAME = "dynakat"
 LEGS, LINKS, LENGTH = 4, 3, 0.1  # of the tree of balls; [m]
@@ -42,6 +43,7 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
         _changes_gait(robot),
         _tracks(robot),
         _more_joints(robot),
+        _symbolic(robot),
         not_asked(),
         *_equations(robot),
     ]
@@ -195,6 +197,20 @@ def _more_joints(robot: Robot) -> Claim:
     more, fewer = took.values()
     words = ", ".join(f"{nj} joints {1e9 * seconds:.0f} ns" for nj, seconds in took.items())
     return judge(NAME, "links_add_computing", more / fewer, f"{words}.")
+
+
+def _symbolic(robot: Robot) -> Claim:
+    """Time of M, C and G compiled, and by the stored expressions."""
+    states = random_states(robot, 1, seed=6)
+    q, v = states.q[0], states.v[0]
+    stored, fast = interpreted(partial(_matrices, robot), q, v), compile(_matrices, robot, q, v)
+    slow, quick = best_time(partial(stored, q, v), least=0.05), best_time(partial(fast, q, v))
+    return judge(
+        NAME,
+        "symbolic_is_slow",
+        quick / slow,
+        f"{1e3 * slow:.2f} ms by {stored.program.live_operations} stored expressions, {1e3 * quick:.3f} ms compiled.",
+    )
 
 
 def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> tuple[ndarray, ndarray, ndarray]:
