@@ -85,7 +85,8 @@ def base_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         T = virtual_velocity_map(robot, q)  # from rates of virtual joints to our velocities, base axes, angular first
         rates = v[:6]  # positions, then angles
         found = T[:6, :6] @ rates
-        errors.append(error(np.concatenate([R @ found[3:], R @ found[:3]]), [*rates[:3], *(J_w @ rates[3:])]))
+        twist = np.concatenate([rates[:3], J_w @ rates[3:]])
+        errors.append(error(np.concatenate([R @ found[3:], R @ found[:3]]), twist))
         moved = configuration_rate(robot, q, v)[:3]  # of a free body: its velocity is the base's
         errors.append(error(moved, to_rotation(q[3:7]) @ v[3:6]))
     return judge(
