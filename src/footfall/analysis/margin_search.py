@@ -115,11 +115,21 @@ def margins(
     sensors: Sensors | None = None,
     seed: int = 0,
 ) -> Margins:
-    """Friction, payload and delay margins of a controller, or of one by its name on the command line.
+    """Find by bisection the least friction, the largest payload and the longest delay with which a controller walks.
 
-    command: 0.3 m/s forward for controllers on command, nothing for others, unless given. Runs last ``duration`` [s],
-    speeds are means after ``settle`` [s]. halvings: of every interval; the delay is found to a tick. friction: of the
-    plain run. sensors: between robot and controller in every run. seed: of the runs.
+    Args:
+        robot: The robot.
+        controller: A controller, or its name on the command line.
+        command: Velocity command; 0.3 m/s forward for controllers that follow one, unless given.
+        duration: Duration of each run [s].
+        settle: Speeds are means after this time [s].
+        halvings: Number of bisections of each interval; the delay is found to a tick.
+        friction: Coefficient of friction of the nominal run.
+        sensors: Sensors in every run.
+        seed: Seed of the runs.
+
+    Returns:
+        The three margins, with the run that failed beside each.
     """
     controller, command, start = _made(robot, controller, command)
     for key, value in (("duration", duration), ("settle", settle)):

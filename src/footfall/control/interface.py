@@ -349,9 +349,14 @@ def controller(
 def controller(
     rate: Given = 1000.0, memory: PyTree = None
 ) -> FunctionController | Callable[[Callable[..., PyTree]], FunctionController]:
-    """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
+    """Make a controller from a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` for 1000 Hz.
 
-    ``memory`` is the first memory, a pytree of arrays, or a function of the robot that makes it.
+    Args:
+        rate: Calls per second [Hz].
+        memory: First memory: a pytree of arrays, or a function of the robot that returns it.
+
+    Returns:
+        The controller, or a decorator.
     """
     if callable(rate):
         return FunctionController(rate, 1000.0)

@@ -206,7 +206,17 @@ def _check_rows(rec: Recording) -> None:
 
 
 def picture(rec: Recording, time: float | None = None, width: int = 640, height: int = 360) -> Image:
-    """Return one moment of a recording, by default its middle, as a Pillow image."""
+    """Render one moment of a recording.
+
+    Args:
+        rec: The recording.
+        time: [s]; the middle of the recording unless given.
+        width: [pixels]
+        height: [pixels]
+
+    Returns:
+        A Pillow image.
+    """
     film = Film(rec, width, height)
     moment = 0.5 * float(rec.time[0] + rec.time[-1]) if time is None else float(time)
     if not np.isfinite(moment) or not rec.time[0] - 1e-9 <= moment <= rec.time[-1] + 1e-9:
@@ -225,9 +235,21 @@ def save_video(
     pace: float = 1.0,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a ``.gif`` or ``.mp4`` of the times from ``start`` to ``end`` [s], all of it or nothing.
+    """Render a recording as ``.gif`` or ``.mp4``.
 
-    ``pace`` below 1 is slow motion; ``height`` is nine sixteenths of the width unless given.
+    Args:
+        rec: The recording.
+        path: File to write; it is written completely or not at all.
+        fps: Frames per second.
+        width: [pixels]
+        height: [pixels]; 9/16 of the width unless given.
+        start: First moment [s].
+        end: Last moment [s].
+        pace: Speed of the film; below 1 is slow motion.
+        progress: Called with the fraction done and a text.
+
+    Returns:
+        The path.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:

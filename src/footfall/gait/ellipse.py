@@ -66,9 +66,15 @@ class Trapezoid:
 
 
 def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trapezoid, float]:
-    """(profile, time [s]) of a way [m, rad] at a top speed and an acceleration: how the paper sets its transitions.
+    """Return a trapezoidal velocity profile for a distance, a top speed and an acceleration.
 
-    A way too short for the top speed is a triangle, with ``ramp`` 1/2.
+    Args:
+        distance: [m or rad]
+        speed: [m/s or rad/s]
+        acceleration: [m/s² or rad/s²]
+
+    Returns:
+        Profile and duration [s]; a triangle if the distance is too short for the top speed.
     """
     for what, value in (("distance", distance), ("speed", speed), ("acceleration", acceleration)):
         positive_number(value, f"the {what} of a trapezoidal transition")

@@ -270,10 +270,22 @@ def plan_walk(
     base_height: float | None = None,
     **options: Any,
 ) -> WalkPlan:
-    """A plan of a robot from standing to standing: ``options`` are those of WalkPlan.
+    """Plan body and foot trajectories that start and end standing.
 
-    Given a gait's name, its cycle is as long as ``swing_time`` [s] asks. A walk's duty is 0.8 unless given: with 3/4 a
-    foot would lift in the moment in which the last one lands.
+    Given the name of a gait, its cycle follows from ``swing_time``. The duty factor of a walk is 0.8 unless given: with
+    3/4, a foot would lift at the moment when the last one lands.
+
+    Args:
+        robot: The robot.
+        gait: Name, or a Gait.
+        step: Length of a step [m].
+        swing_time: [s]
+        duty: Duty factor.
+        base_height: Height of the base over the ground [m]; as standing unless given.
+        **options: Further fields of ``WalkPlan``.
+
+    Returns:
+        The plan.
     """
     if isinstance(gait, str):
         positive_number(swing_time, "swing_time of a plan")
@@ -367,7 +379,17 @@ class PosturePlan:
 
 
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:
-    """Figure 12: roll ±5, pitch ±10, yaw ±20 degrees in turn, from and back to level. ``share`` of those angles."""
+    """Plan the postures of Fig. 12 of Yan et al. 2021: roll ±5, pitch ±10, yaw ±20 degrees, each from level and back.
+
+    Args:
+        robot: The robot.
+        move: Duration of each motion [s].
+        hold: Pause after each motion [s].
+        share: Fraction of these angles.
+
+    Returns:
+        The plan.
+    """
     turned = [
         Posture.degrees(**{key: sign * share * most}) for key, most in POSTURE_LIMITS_DEG.items() for sign in (1, -1)
     ]
@@ -375,6 +397,16 @@ def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share:
 
 
 def yaw_swing(robot: Robot, degrees: float = 15.0, move: float = 0.9, hold: float = 0.5) -> PosturePlan:
-    """Figure 13: level, to -15 degrees, and to +15 in 0.9 s."""
+    """Plan the yaw motion of Fig. 13 of Yan et al. 2021: from level to -15 degrees, to +15 and back.
+
+    Args:
+        robot: The robot.
+        degrees: Amplitude [deg].
+        move: Duration of each motion [s].
+        hold: Pause after each motion [s].
+
+    Returns:
+        The plan.
+    """
     ends = (Posture(), Posture.degrees(yaw=-degrees), Posture.degrees(yaw=degrees), Posture())
     return PosturePlan(footprint=Footprint.of(robot), postures=ends, move=move, hold=hold)

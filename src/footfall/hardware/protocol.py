@@ -88,7 +88,14 @@ class RobotProtocol(ABC):
 
 
 def protocol_named(name: str) -> RobotProtocol:
-    """Return the protocol that is registered under a name."""
+    """Return the protocol registered under a name, such as ``go2``.
+
+    Args:
+        name: Name of the entry point.
+
+    Returns:
+        The protocol.
+    """
     known = entry_points(GROUP)
     if name not in known:
         raise unknown("protocol", name, known)

@@ -95,7 +95,15 @@ class Differences:
 
 
 def compare_recordings(a: Recording, b: Recording) -> Differences:
-    """How far two runs are apart: trunk, joints, forces, torques, energies, and whatever columns both have."""
+    """Return the differences of two runs: trunk, joints, forces, torques, energies, and all columns that both have.
+
+    Args:
+        a: The recording.
+        b: The other recording.
+
+    Returns:
+        Differences at the times that both have.
+    """
     for rec in (a, b):
         if not isinstance(rec, Recording):
             raise InputError(f"two Recordings are compared, got {type(rec).__name__}")

@@ -349,7 +349,7 @@ class Recording:
         """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``.
 
         Args:
-            derived: also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
+            derived: Also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
         """
         from footfall.recording.tables import to_pandas
 

@@ -64,7 +64,15 @@ class RecoverResult:
 
 
 def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> RecoverResult:
-    """Save what can be read of a broken recording as a whole one, by default ``NAME.recovered.mcap`` beside it."""
+    """Save everything that can be read from a broken recording.
+
+    Args:
+        path: The broken recording.
+        out: File to write; ``NAME.recovered.mcap`` beside it unless given.
+
+    Returns:
+        The new path, and what was recovered and lost.
+    """
     source = Path(path)
     found = read(source)
     target = Path(out) if out is not None else source.with_name(f"{source.stem}.recovered.mcap")

@@ -379,7 +379,7 @@ class Batch(Summarised):
         lanes of a vector may wait for the slowest of them. The batch stays as it is.
 
         Args:
-            ticks: of the controller, to look at.
+            ticks: Ticks of the controller, to look at.
 
         Returns:
             ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot

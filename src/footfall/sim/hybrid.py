@@ -156,7 +156,24 @@ def hybrid_run(
     coordinates: str = "minimal",
     gravity: Gravity = GRAVITY,
 ) -> HybridRun:
-    """Run from a state whose standing feet are on the ground; joint springs and damping act besides ``torques``."""
+    """Simulate a robot in the minimal coordinates of its contact modes, from impact to impact.
+
+    Joint springs and damping act besides ``torques``.
+
+    Args:
+        robot: The robot.
+        q: Configuration at the start, with the feet in contact on the ground.
+        v: Velocity at the start.
+        mode: Feet in contact at the start: ``"LF+RH"``, or 1 for each.
+        duration: [s]
+        torques: Function of (t, q, v) that returns joint torques [N m].
+        dt: Step [s].
+        coordinates: ``minimal`` or ``excess``.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        States, modes and impacts over time.
+    """
     if coordinates not in COORDINATES:
         raise unknown("coordinates of a hybrid run", coordinates, COORDINATES)
     for name, value in (("duration", duration), ("dt", dt)):

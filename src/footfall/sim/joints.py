@@ -124,8 +124,8 @@ class Belt:
         """Return the kinetic energy [J] that a robot has more than with its armatures at its joints' rates.
 
         Args:
-            rates: of the joints [rad/s], after any other axes.
-            rotor_rates: of the rotors behind belts [rad/s].
+            rates: Rates of the joints [rad/s], after any other axes.
+            rotor_rates: Rates of the rotors behind belts [rad/s].
         """
         turning = armatures(robot) if self.inertia is None else np.zeros(robot.nj)
         return 0.5 * np.sum(self.rotors(robot) * rotor_rates**2 - turning * rates**2, axis=-1)
@@ -139,9 +139,9 @@ class Belt:
         which is k s² / 2 to first order in dt.
 
         Args:
-            ahead: angles of the rotors less those of their joints [rad], after any other axes.
-            faster: rates of the rotors less those of their joints [rad/s].
-            dt: of the step that led there [s].
+            ahead: Angles of the rotors less those of their joints [rad], after any other axes.
+            faster: Rates of the rotors less those of their joints [rad/s].
+            dt: Dt of the step that led there [s].
         """
         before = ahead - dt * faster
         s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))

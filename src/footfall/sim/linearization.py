@@ -47,7 +47,14 @@ _NQ, _NV = 7, 6  # of a free body
 
 
 def whole_state(simulation: Simulation) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """Return (q, v) of a simulation as it is: the robot's, then position, quaternion and (ω, v) of every free body."""
+    """Return the state of robot and free objects of a simulation.
+
+    Args:
+        simulation: The simulation.
+
+    Returns:
+        q and v: the robot's, then position, quaternion and (ω, v) of every object.
+    """
     rows = list(simulation.state.objects)
     q = [simulation.q, *(row[:_NQ] for row in rows)]
     return np.concatenate(q), np.concatenate([simulation.v, *(row[_NQ:] for row in rows)])
@@ -118,7 +125,15 @@ class LinearisedLoop(Summarised):
 
 
 def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
-    """Return A and B of the ticks that a simulation would make next; it stays where it is."""
+    """Linearize the closed loop of a simulation over its next ticks; it is not advanced.
+
+    Args:
+        simulation: The simulation.
+        ticks: Number of ticks.
+
+    Returns:
+        A and B.
+    """
     if not isinstance(simulation, Simulation) or simulation.controller is None:
         raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
     ticks = whole_number(ticks, "the number of ticks", 1)
@@ -283,13 +298,13 @@ class LinearStep:
         world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
             are taken.
         dt: [s]; 1 ms for a world unless given.
-        by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
+        by: One or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
             world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
-        steps: how many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
+        steps: How many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
             of them together.
-        exact: where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
+        exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
             all of them; without, that direction is held, which is faster.
-        free: parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+        free: Parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
             (``like``).
     """
 
@@ -486,12 +501,25 @@ def linearize(
     steps: int | None = None,
     ticks: int = 1,
 ) -> Linearised | LinearisedLoop:
-    """Return A, B of the step at a state, or at n states at once: then q is (n, nq), A (n, 2nv, 2nv).
+    """Linearize a simulation step at one state, or at n states at once.
 
-    ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
-    simulation would make next, by the whole of what one tick hands to the next and by the user's command
-    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options, and
-    what contacts remember before the step, as for ``LinearStep``.
+    ``linearize(simulation)`` without a state linearizes the closed loop, controller and physics, of its next ``ticks``,
+    by everything that one tick passes to the next and by the user's command. Compiled code is kept between calls.
+
+    Args:
+        world: A simulation, or a ``World``.
+        q: Configuration, or n of them.
+        v: Velocity, or n of them.
+        command: Joint command that is held.
+        push: Wrench on the base [N m, N].
+        dt: Step [s]; the simulation's unless given.
+        by: Inputs u: ``torque``, ``position``, ``velocity``, ``kp``, ``kd``, ``push``, or parameters such as
+            ``trunk.mass``.
+        steps: Steps of dt for which the command is held; those of a tick unless given.
+        ticks: Number of ticks, for the closed loop.
+
+    Returns:
+        A and B of x⁺ = A x + B u, for n states with a leading axis.
     """
     if q is None and v is None and isinstance(world, Simulation):
         if not (command is None and push is None and dt is None and steps is None and by == "torque"):

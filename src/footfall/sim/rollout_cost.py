@@ -27,7 +27,18 @@ Cost = Callable[..., PyTree]
 
 
 def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: int, cost: Cost) -> PyTree:
-    """Return the sum of ``cost(q, v, command)`` after each of so many ticks; the command is the controller's."""
+    """Return the sum of a cost over ticks; it can be traced and differentiated.
+
+    Args:
+        model: What is simulated.
+        state: State at the start.
+        inputs: User's command and pushes.
+        ticks: Number of ticks.
+        cost: ``cost(q, v, command)`` of the state after a tick and its joint command.
+
+    Returns:
+        The sum.
+    """
 
     def body(_: Scalar, carry: tuple[RunState, PyTree]) -> tuple[RunState, PyTree]:
         after, command = tick(model, carry[0], inputs)

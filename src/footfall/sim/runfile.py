@@ -86,7 +86,14 @@ class Planned:
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
-    """Read the options in a run file; a key that is none is refused with the nearest that is."""
+    """Read the options in a run file (TOML); an unknown key is refused with the nearest known one.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Options by name.
+    """
     file = Path(path)
     keys = parse_toml(read_toml_text(file, "the run file"), str(file))
     for key in keys:
@@ -149,10 +156,13 @@ def plan(
     """Return the simulation that options describe.
 
     Args:
-        robot: that is simulated.
-        options: of the run.
-        constants: change the gait's own (``{"duty": 0.6}``).
-        own: the controller, where the options name one as ``module:name``: code is not loaded from options.
+        robot: That is simulated.
+        options: Options of the run.
+        constants: Change the gait's own (``{"duty": 0.6}``).
+        own: The controller, where the options name one as ``module:name``: code is not loaded from options.
+
+    Returns:
+        Simulation, options and start ramp.
     """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}

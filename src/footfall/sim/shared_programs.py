@@ -153,7 +153,15 @@ _FEWEST = 3  # members of a batch: a vector of two takes longer than two runs on
 
 
 def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
-    """Run each for its duration [s], or all for one; the recordings in the order of the simulations."""
+    """Run many simulations at once, those that are alike as lanes of one compiled program.
+
+    Args:
+        simulations: Simulations.
+        duration: Duration of all, or one for each [s].
+
+    Returns:
+        Recordings in the order of the simulations.
+    """
     simulations = _checked(simulations)
     if not isinstance(duration, int | float | Sequence | np.ndarray) or isinstance(duration, str | bytes):
         raise InputError(f"run_batched takes a duration [s], or one for each simulation, got {duration!r}")

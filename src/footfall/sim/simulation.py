@@ -256,11 +256,11 @@ class Simulation(FrozenAfterInit, Summarised):
         A run that has stopped may go on from there. What the contact model remembers begins anew.
 
         Args:
-            q: base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
+            q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
                 alone. As it is unless given.
-            v: angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
+            v: Angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
                 a pose or joint positions.
-            restart_controller: whether the controller, and sensors in front of it, forget what went before. One that
+            restart_controller: Whether the controller, and sensors in front of it, forget what went before. One that
                 holds a position in the world, as ``whole_body`` does, otherwise wants to go back.
 
         Raises:
@@ -287,7 +287,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
         Args:
             command: a ``Command``, a function of time that returns one, or a ``Schedule``.
-            parts: instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
+            parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
                 ``pitch`` [rad]; parts that are not named stay as they are.
         """
         if command is not None and parts:
@@ -397,8 +397,8 @@ class Simulation(FrozenAfterInit, Summarised):
         Args:
             command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
                 simulation's own controller acts unless given. A whole number stands for n.
-            n: how many ticks.
-            recorder: keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+            n: How many ticks.
+            recorder: Keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
                 ``rec = recorder.finish()`` after it.
 
         Returns:

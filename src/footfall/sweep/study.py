@@ -113,14 +113,31 @@ def digest_of_item(function: str, parameters: Mapping[str, Given]) -> str:
 
 
 def read_study(path: str | Path) -> Study:
-    """A study file; an error names what is wrong in one sentence, with the name of the table and the key."""
+    """Read a study file; an error names the table and the key.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The study.
+    """
     file = Path(path)
     text = read_toml_text(file, "the study")
     return parse_study(text, file.resolve().parent, file.stem, str(file))
 
 
 def parse_study(text: str, folder: str | Path, name: str = "study", where: str = "the study") -> Study:
-    """The study that a text in TOML describes; ``folder`` is what its paths are relative to."""
+    """Parse a study in TOML.
+
+    Args:
+        text: Text of the file.
+        folder: What its paths are relative to.
+        name: Name of the study.
+        where: How messages refer to the text.
+
+    Returns:
+        The study.
+    """
     found = parse_toml(text, where)
     for key in found:
         if key not in KEYS:

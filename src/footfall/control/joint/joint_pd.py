@@ -109,13 +109,13 @@ class JointPD(Controller):
         Args:
             robot: of the library, with constants that are known to work; or any other that can stand, whose constants
                 scale with its size and weight.
-            gait: its name.
-            choice: set of constants, A to E for the Mini Cheetah's trot.
+            gait: Its name.
+            choice: Set of constants, A to E for the Mini Cheetah's trot.
             speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
                 unless given.
-            open_loop: leave out the speed feedback, as the published controller of de Paula et al. does.
-            changes: fields of the gait to replace, such as ``{"duty": 0.6}``.
-            options: of JointPD; ``clock`` has no memory and is open loop.
+            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
+            options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
             The controller, which follows the commanded speed, or unless one is commanded its gait's.

@@ -41,7 +41,17 @@ class Regulator:
 def regulate(
     A: Float[ndarray, "nx nx"], B: Float[ndarray, "nx nu"], Q: Float[ndarray, "nx nx"], R: Float[ndarray, "nu nu"]
 ) -> Regulator:
-    """The regulator of infinite horizon; what no input can bring back is refused."""
+    """Return the linear-quadratic regulator with infinite horizon of a discrete-time system.
+
+    Args:
+        A: x⁺ = A x + B u.
+        B: x⁺ = A x + B u.
+        Q: Weights of the state.
+        R: Weights of the input.
+
+    Returns:
+        Gain and cost matrix (``Regulator``); a system that cannot be stabilized is refused.
+    """
     A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
     _check(A, B, Q, R)
     one = np.eye(len(A))

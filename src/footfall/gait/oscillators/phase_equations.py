@@ -90,9 +90,16 @@ class Kuramoto:
 def touchdown_reset(
     phase: Float[ndarray, "n"], duty: float, contact: Float[ndarray, "n"], earliest: float = 0.5
 ) -> Float[ndarray, "n"]:
-    """Phases with stance begun at once where a swinging foot touches (``contact`` 1 or 0): late swing ends early.
+    """Return phases with stance begun wherever a swing foot is in contact.
 
-    ``earliest`` is the part of the swing before which a touch does not count: the foot is just lifting off.
+    Args:
+        phase: Phases in [0, 1).
+        duty: Duty factor.
+        contact: 1 for each foot in contact.
+        earliest: Fraction of the swing before which contact is ignored: the foot is just lifting off.
+
+    Returns:
+        Phases.
     """
     late = phase > duty + earliest * (1.0 - duty)
     return np.where(late & (contact > 0.5), 0.0, phase)

@@ -37,7 +37,16 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_urdf(robot: Robot) -> str:
-    """Return the robot as URDF. What URDF cannot say (armature, springs, poses, a fixed base) is noted in a comment."""
+    """Write a robot as URDF.
+
+    A comment lists what URDF cannot express (armature, springs, poses, a fixed base).
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        The text of the file.
+    """
     root = ET.Element("robot", name=robot.name)
     _comment(root, _lost_in_urdf(robot))
     for link in robot.links:
@@ -141,10 +150,18 @@ def to_mjcf(
     options: Mapping[str, Given] | None = None,
     contact: Mapping[str, Given] | None = None,
 ) -> str:
-    """The robot as MJCF: free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
+    """Write a robot as MJCF.
 
-    ``options`` are attributes of ``<option>`` (``timestep``, ``integrator``, ``cone``, ...), ``contact`` those of the
-    feet and the ground (``friction``, ``solref``, ``condim``, ...); numbers or sequences. Feet touch ``ground`` alone.
+    Free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
+
+    Args:
+        robot: The robot.
+        ground: Add a plane, which only the feet touch.
+        options: Attributes of ``<option>``: ``timestep``, ``integrator``, ``cone``, ...
+        contact: Attributes of the geoms of feet and ground: ``friction``, ``solref``, ``condim``, ...
+
+    Returns:
+        The text of the file.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError("MJCF cannot say that rotors spin (rotors='exact'): export robot.replace(rotors='armature')")
