@@ -23,7 +23,7 @@ from footfall.spatial.rotation import about_z, to_euler
 
 @dataclass(frozen=True, kw_only=True)
 class EstimationErrors:
-    """Estimate less truth, time first; world axes of the estimator."""
+    """Estimated minus true states over time, in the estimator's world axes."""
 
     time: Float[ndarray, "t"]
     turn: Float[ndarray, "t 3"]  # rotation vector: roll and pitch (about level axes), yaw [rad]

@@ -67,7 +67,7 @@ _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however
 # -- rows of a recording ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Motions and loads that belong together, one row per moment."""
+    """Motions and loads at the same moments, one row per moment."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]
@@ -191,7 +191,7 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
 # -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """Parameters of a robot as a recording shows them."""
+    """Parameters of a robot identified from a recording."""
 
     robot: Robot
     base: BaseParameters

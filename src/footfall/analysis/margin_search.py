@@ -55,7 +55,7 @@ WALKING = 0.3  # of a controller on command that is given no other [m/s]
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """An edge: ``passed`` is the last value that passed, ``failed`` the nearest that did not (None: none did)."""
+    """The limit of one parameter: the last value that passed, and the nearest that failed, or None."""
 
     name: str
     unit: str
@@ -77,7 +77,7 @@ def _margin(name: str, unit: str, plain: float, edge: Edge, scale: float = 1.0) 
 
 @dataclass(frozen=True, kw_only=True)
 class Margins:
-    """The margins that ``margins`` found: smallest friction, largest payload [kg], longest delay [s]."""
+    """Robustness margins: smallest friction, largest payload [kg], longest delay [s]."""
 
     robot: str
     controller: str

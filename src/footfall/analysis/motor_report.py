@@ -29,7 +29,7 @@ METHODS = ("both", "gradients", "search")
 
 @dataclass(frozen=True, kw_only=True)
 class MotorReport:
-    """The findings from one recording; errors are of the half that nothing was fitted to [rad]."""
+    """Motor parameters fitted to a recording; errors [rad] are those of the half that was not fitted."""
 
     robot: str
     joints: tuple[str, ...]

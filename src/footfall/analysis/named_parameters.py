@@ -37,7 +37,7 @@ _SHOWN = 1e-8  # of the largest singular value: below it a recording says nothin
 
 @dataclass(frozen=True, kw_only=True)
 class NamedFit:
-    """Parameters by name: values, one standard deviation for noise on the loads alone, and the robot with them."""
+    """Fitted parameters by name: values, standard deviations from the noise of the loads, and the robot with them."""
 
     robot: Robot
     values: dict[str, Scalar]

@@ -36,7 +36,7 @@ _ROWS = 800  # of a recording that are used, by default
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Stability(Summarised):
-    """Margins and points along a recording."""
+    """Stability margins and points over time."""
 
     time: Float[ndarray, "T"]
     center: Float[ndarray, "T 3"]  # of mass [m]

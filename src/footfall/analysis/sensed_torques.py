@@ -17,7 +17,7 @@ from footfall.spatial import cross
 
 
 class SensedTorques(NamedTuple):
-    """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
+    """Joint torques [N m] from measurements, and the wrench on the base that remains unexplained [N m, N]."""
 
     motor: Float[ndarray, "nj"]
     unexplained: Float[ndarray, "6"]

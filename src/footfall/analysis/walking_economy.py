@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Economy:
-    """Means over a recording."""
+    """Means of a run: speed, power, cost of transport."""
 
     speed: float  # forward [m/s]
     stride_length: float  # [m]
@@ -42,7 +42,7 @@ class Economy:
 
 @dataclass(frozen=True, kw_only=True)
 class Strides:
-    """Stride by stride of one foot: each from a touchdown to the next."""
+    """The strides of one foot, each from one touchdown to the next."""
 
     foot: str
     time: Float[ndarray, "n"]  # of the touchdown that begins it [s]

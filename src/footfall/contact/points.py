@@ -31,7 +31,7 @@ _APART = 1e-5  # [rad] over which the bend of the distance along a rim is taken
 
 @dataclass(frozen=True, kw_only=True)
 class Sphere:
-    """A sphere that may touch: on body ``body``, centre [m] in that body's frame.
+    """A contact sphere: its body, and its centre [m] in that body's frame.
 
     With an ``axis`` in that frame a wheel: a torus of that radius, whose tyre is ``tyre`` [m] thick.
     """
@@ -46,7 +46,7 @@ class Sphere:
 
 @dataclass(frozen=True, kw_only=True)
 class ContactPoint:
-    """One sphere over the ground in one state."""
+    """The point of the ground that is nearest to a contact sphere."""
 
     distance: float  # of the sphere's surface from the ground [m]; negative: penetration
     J: Float[ndarray, "3 nv"]  # velocity of the contact point in base axes = J v

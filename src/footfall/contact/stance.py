@@ -49,7 +49,7 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 
 @dataclass(frozen=True)
 class Stance(ContactModel):
-    """Standing feet as constraints, without slip.
+    """Feet in contact held by constraints, without slip.
 
     stands: names of feet that stand from the start, which is checked; the others stand once they touch.
     stabilisation: rate [1/s] at which a standing foot closes a gap. damping: share of its diagonal that is added to the

@@ -132,7 +132,9 @@ class Treads(Ground):
 
 @dataclass(frozen=True, eq=False)
 class Steps(Treads):
-    """Level treads along x joined by vertical risers: ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
+    """Level treads along x joined by vertical risers.
+
+    Heights ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
 
     The first level lies before ``start`` and the last goes on for ever. The distance is the true one to the nearest
     tread, riser or edge, see ``Treads``.

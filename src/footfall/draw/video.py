@@ -47,7 +47,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Film:
-    """Pictures of one recording, all of one size; the eye goes with the robot."""
+    """Rendered frames of a recording, all of one size; the camera moves with the robot."""
 
     def __init__(self, rec: Recording, width: int = 640, height: int = 360) -> None:
         if not len(rec):

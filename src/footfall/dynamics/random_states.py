@@ -19,7 +19,7 @@ _APART = 1e-2  # least singular value of the contact rows beside the largest
 
 @dataclass(frozen=True, kw_only=True)
 class States:
-    """Samples in rows: positions, velocities, accelerations, generalised forces, wrenches on the bodies."""
+    """Random samples in rows: positions, velocities, accelerations, generalized forces, wrenches on the bodies."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]

@@ -67,7 +67,7 @@ _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """A traced function with names for its arrays, and samples of what it takes and gives."""
+    """A traced function with names for its arrays, and sample inputs and outputs."""
 
     name: str
     program: Program

@@ -25,7 +25,9 @@ from nptrace._types import Operand, Scalar
 
 @dataclass(frozen=True)
 class Trapezoid:
-    """Eq. (22) in parts: of the way, over parts of the time; ``ramp`` = t_a / T is spent speeding up, and slowing down.
+    """A trapezoidal velocity profile, eq. (22), for unit distance and time.
+
+    ``ramp`` = t_a / T is the fraction of the time spent accelerating, and decelerating.
 
     A ramp of 1/2 has no time of even speed. The way is 0 before and 1 after, whatever the time.
     """
@@ -87,7 +89,7 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
 
 @dataclass(frozen=True)
 class Ellipse:
-    """Half an ellipse from one foothold to the next: L forward, W to the left (half the way each), H up [m]."""
+    """Half an ellipse from one foothold to the next: L forward, W to the left (half of each distance), H up [m]."""
 
     half_step: float  # L
     half_side: float = 0.0  # W

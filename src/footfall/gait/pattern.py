@@ -26,7 +26,7 @@ LEGS = ("LF", "RF", "LH", "RH")
 
 @dataclass(frozen=True)
 class Pattern:
-    """Delays of the legs [cycles], part of a cycle that a foot is down, and a usual period [s]."""
+    """Phase offsets of the legs [cycles], duty factor, and a usual period [s]."""
 
     delays: tuple[float, float, float, float]
     duty: float
@@ -51,7 +51,7 @@ PATTERNS: Mapping[str, Pattern] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gait:
-    """A pattern and the shape of its strides. SI units; constants of a simulation.
+    """A gait: phase offsets, duty factor, period, and the shape of its strides.
 
     A foot travels ``stride`` on the ground in every stance: twice the half stride L of the papers. It clears the ground
     by about ``height``, presses ``depth`` into it in mid-stance (virtually: the joints' targets do), and the hips stand

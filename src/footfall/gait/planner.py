@@ -99,7 +99,7 @@ class Footprint:
 # -- walking and trotting ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WalkPlan:
-    """Cycles of a gait from standing to standing. Every foot steps once a cycle.
+    """A motion plan of gait cycles that starts and ends standing; every foot steps once per cycle.
 
     A cycle takes the body ``step`` forward, ``side`` to the left [m] and round by ``turn`` [rad, to the left], along an
     arc; feet rise by ``height``. ``sway`` [m] carries the body towards the side whose feet stand (a walk needs it where
@@ -304,7 +304,7 @@ def _first_lift(delay: float, duty: float) -> float:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Posture:
-    """A posture of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
+    """A posture of the body over fixed feet: rotation [rad] and translation [m] relative to standing."""
 
     roll: float = 0.0
     pitch: float = 0.0
@@ -330,7 +330,7 @@ class Posture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """Postures one after the other, each reached at trapezoidal speed in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
     The first posture is where the body is at the start.
     """

@@ -56,8 +56,10 @@ class Anchored:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Takeover:
-    """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
-    ``first``, since feet in the air land in it."""
+    """A plan followed until ``when`` [s], and then another, whose time begins there.
+
+    The second plan must rest for longer than a swing of the first, since feet in the air land during that rest.
+    """
 
     first: MotionPlan
     second: WalkPlan | PosturePlan

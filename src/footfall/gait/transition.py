@@ -23,7 +23,10 @@ from nptrace._types import Operand, Scalar
 
 @dataclass(frozen=True)
 class Transition:
-    """From the gait ``first`` to ``second``: begins at ``begin`` and takes ``duration`` [s]. Knees must bend alike."""
+    """A transition from the gait ``first`` to ``second`` that starts at ``begin`` and takes ``duration`` [s].
+
+    Knees must bend the same way in both.
+    """
 
     first: Gait
     second: Gait

@@ -30,8 +30,10 @@ from footfall.spatial.gravity import STANDARD, weight_of
 
 @dataclass(frozen=True)
 class Tuned:
-    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why
-    its steps are shorter than they would be, if they are."""
+    """A tuned gait with joint gains [N m/rad, N m s/rad], and the speed measured with them [m/s], if it was.
+
+    It also says why steps are shorter than they would be, if they are.
+    """
 
     gait: Gait
     kp: float

@@ -63,7 +63,7 @@ class RobotServer(Protocol):
 
 
 class RobotProtocol(ABC):
-    """How to connect to a robot, and how to serve a simulated one, in one protocol."""
+    """The base class of protocols: how to connect to a robot, and how to serve a simulated one."""
 
     starts: Mapping[str, str]  # states that a served robot may begin in, by the names that users say
 

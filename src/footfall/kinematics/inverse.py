@@ -39,7 +39,7 @@ _STARTS = 12  # postures from which an iteration begins, at most
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inverse:
-    """A posture for targets of some feet; one entry per foot, in the order of ``feet``."""
+    """Joint positions for foot targets; one entry per foot, in the order of ``feet``."""
 
     q: Float[ndarray, "nq"]  # the base as it was given
     joints: Float[ndarray, "nj"]  # [rad], all within their limits where feet were asked for

@@ -58,7 +58,7 @@ class Screw:
 
 @dataclass(frozen=True, kw_only=True)
 class LegChain:
-    """The screws of a leg, root to foot."""
+    """The joint screws of a leg, from root to foot."""
 
     name: str
     robot: str

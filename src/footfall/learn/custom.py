@@ -38,7 +38,7 @@ _PARTS = ("ground", "rewards", "observations")
 
 @dataclass(frozen=True, eq=False)
 class CustomTask(Task):
-    """Another task with some parts changed.
+    """A task with some of its terms replaced.
 
     ground: a ``Ground`` with a ``friction``, or a name such as "rough:0.03". rewards: terms by name,
     ``term(robot, sensed, command, action)``, what a second of it is worth; they are added to the task's own.

@@ -25,7 +25,7 @@ from nptrace._types import Foreign, Given, PyTree
 
 
 class Bridge:
-    """A controller that drives a robot in an ``MjModel`` of a user's own: its memory, its command, and its joints.
+    """A footfall controller that drives a robot in a user's own ``MjModel``.
 
     Args:
         robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.

@@ -21,7 +21,7 @@ from nptrace._types import Json
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two recordings of one set-up: footfall's and MuJoCo's."""
+    """Two recordings of the same run, from footfall and from MuJoCo."""
 
     footfall: Recording
     mujoco: Recording

@@ -31,7 +31,7 @@ _ANGLES = ("yaw", "pitch", "roll")
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far one quantity is apart over the shared times: |a - b|."""
+    """The difference |a - b| of one quantity over the times that two recordings share."""
 
     quantity: str
     unit: str
@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """All quantities that both recordings hold, and the window [s] and the number of rows that they share."""
+    """Differences of all quantities that two recordings share, with the time window [s] and number of rows."""
 
     rows: tuple[Difference, ...]
     start: float

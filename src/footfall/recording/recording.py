@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The columns of one run, its events, and ``meta``: the run in words (robot, dt, controller, seed, ...)."""
+    """A recorded run: columns over time, events, and ``meta`` (robot, dt, controller, seed, ...)."""
 
     def __init__(
         self,

@@ -66,7 +66,7 @@ Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 
 
 class Batch(Summarised):
-    """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
+    """Many robots simulated by one compiled program. ``free`` names parameters that differ between them.
 
     uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
     unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.

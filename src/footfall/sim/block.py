@@ -46,7 +46,10 @@ _AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """x' = f(x, u), y = g(x, u) of a robot on a ground. ``ff.compile(ff.Block.f, block)`` and ``Block.g`` alike."""
+    """A robot on a ground as a system x' = f(x, u), y = g(x, u), for other solvers.
+
+    Both compile: ``ff.compile(ff.Block.f, block)``.
+    """
 
     robot: Robot
     contact: ContactModel = field(default_factory=Compliant.as_printed)

@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"\s*([^:;]+):([^:;]*)")
 
 @dataclass(frozen=True)
 class Schedule:
-    """Commands by the time [s] from which each holds; before the first there is none, that is ``Command()``."""
+    """Commands with the time [s] from which each applies; ``Command()`` before the first."""
 
     entries: tuple[tuple[float, Command], ...]
 

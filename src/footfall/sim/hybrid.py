@@ -59,7 +59,7 @@ class ModeTransition:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridRun:
-    """A run, one row a step; both sides of a transition have a row each."""
+    """A run with contact modes, one row per step; states before and after a transition have one row each."""
 
     robot: Robot
     time: Float[ndarray, "t"]

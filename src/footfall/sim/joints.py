@@ -60,7 +60,7 @@ ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of 
 
 @dataclass(frozen=True)
 class Belt:
-    """A belt between motors and joints; one number for all joints, or one each, as seen at the joint.
+    """Elastic belts between motors and joints, as seen at the joint; one number for all joints, or one each.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
     ``encoder`` says which side the motor's feedback measures.

@@ -105,7 +105,7 @@ def state_deviation(world: World, q_from: ndarray, q_to: ndarray) -> ndarray:
 # -- the closed loop ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LinearisedLoop(Summarised):
-    """x' ≈ f(x, u) + A δx + B δu of some ticks; u is the user's command."""
+    """The linearization x' ≈ f(x, u) + A δx + B δu of some ticks in closed loop; u is the user's command."""
 
     A: Float[ndarray, "n n"]
     B: Float[ndarray, "n nu"]
@@ -274,7 +274,7 @@ INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
 @dataclass(frozen=True, repr=False)
 class Linearised(Summarised):
-    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where there are many."""
+    """The linearization x' ≈ f(x, u) + A δx + B δu; with many states, arrays have their axis first."""
 
     A: Float[ndarray, "*n nd nd"]
     B: Float[ndarray, "*n nd nu"]
@@ -288,7 +288,7 @@ class Linearised(Summarised):
 
 
 class LinearStep:
-    """The step of a world, compiled, with its derivatives by the state and by ``by``.
+    """The compiled step of a world, with its derivatives by the state and by ``by``.
 
     Under contact models that remember (stance, complementarity) the step of a simulation begins with what its contacts
     remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as a run

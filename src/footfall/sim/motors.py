@@ -40,7 +40,7 @@ MOST_DELAY = 0.1  # [s]; more is no delay of a motor
 
 @dataclass(frozen=True, eq=False)
 class MotorModel:
-    """Bias [rad], gain and delay [s] of every joint; one number stands for all."""
+    """Motor errors: bias [rad], gain and delay [s], for all joints or for each."""
 
     bias: Float[ndarray, "nj"] | float = 0.0
     gain: Float[ndarray, "nj"] | float = 1.0
@@ -119,7 +119,7 @@ def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
 
 @dataclass(frozen=True, eq=False)
 class ThroughMotors(ControllerWrapper):
-    """A controller behind motors; plain NumPy, compiled with the physics if the controller is."""
+    """A controller behind motors with errors; compiled with the physics if the controller is."""
 
     inner: Controller
     motors: MotorModel

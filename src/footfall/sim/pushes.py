@@ -27,7 +27,7 @@ Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
 
 @dataclass(frozen=True, kw_only=True)
 class Push:
-    """A force [N] for a while, in world axes; ``moment`` [N m] as well if given.
+    """A force [N], and moment [N m], on the robot for some time, in world axes.
 
     It acts on the base at its origin, or on the ``link`` that is named, at a ``point`` [m] of it in its own axes.
     """

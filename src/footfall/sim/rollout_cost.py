@@ -48,7 +48,7 @@ def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: 
 
 
 class RolloutCost:
-    """The mean of a cost over ``duration`` [s] from a simulation's present state, as a function of named parameters.
+    """The mean of a cost over ``duration`` [s] from a simulation's present state, as a function of parameters.
 
     cost: plain NumPy, ``cost(q, v, command)``, of the state after a tick and the ``JointCommand`` in it.
     free: ``"trunk.mass"``, ``"ground.friction"``, ``"controller.kp"``, ``"controller.gait.period"``, ...

@@ -41,7 +41,7 @@ _TINY = 1e-12  # [m²]
 
 @dataclass(frozen=True, eq=False)
 class SelfCollision:
-    """Shapes of a robot and the pairs of them to watch."""
+    """Collision shapes of a robot's links, and the pairs of them that may touch."""
 
     robot: Robot
     shapes: tuple[Capsule, ...]

@@ -76,7 +76,10 @@ _LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sa
 @hints.names_arguments("argument of Simulation", hints.SIMULATION)
 @dataclass(repr=False)
 class Simulation(FrozenAfterInit, Summarised):
-    """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
+    """A robot, a controller, a contact model and a ground, simulated over time.
+
+    Every argument but the robot has a default. ``run`` returns a recording, and continues when called again; ``step``
+    advances by controller ticks.
 
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``sim.step``.

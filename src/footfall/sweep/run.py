@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """The result of a study, and where it lies."""
+    """The result of a study, and the paths of its files."""
 
     study: Study
     folder: Path

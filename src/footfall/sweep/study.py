@@ -53,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A study, read and checked but for the names of parameters (``sweep.parameters`` knows those)."""
+    """A parameter study that was read and checked; ``sweep.parameters`` checks the names of its parameters."""
 
     name: str
     text: str

@@ -48,7 +48,7 @@ SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined
 
 @dataclass(frozen=True, kw_only=True)
 class JointPD(Controller):
-    """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
+    """Joint PD on the foot trajectories of a gait, by inverse kinematics; roll joints stay at zero.
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a

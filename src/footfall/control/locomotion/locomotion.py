@@ -48,7 +48,7 @@ _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  #
 
 @dataclass(eq=False, kw_only=True)
 class Locomotion(Controller):
-    """A quadruped that follows a velocity command.
+    """Whole-body control or MPC of a quadruped that follows a velocity command.
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
     ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a

@@ -100,7 +100,7 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class StandWeights:
-    """The price of a unit of error; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
+    """Weights of the LQR; ``stiffness`` sets that of torque: about the gain that a joint gets [N m/rad]."""
 
     tilt: float = 50.0  # roll and pitch
     height: float = 100.0
@@ -133,7 +133,7 @@ def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarra
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LqrStand(Summarised, Controller):
-    """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
+    """A linear-quadratic regulator for standing: feedforward torques minus K times the deviation.
 
     Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
 

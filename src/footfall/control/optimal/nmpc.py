@@ -49,7 +49,7 @@ _FREE_JOINT_RANGE = 3.0  # [rad]: joints without limits go this far from the sta
 
 @dataclass(eq=False, kw_only=True)
 class Nmpc(Controller):
-    """A quadruped that follows a velocity command, by optimal control of its whole model.
+    """Nonlinear MPC with the whole-body model, for a quadruped that follows a velocity command.
 
     ``log`` lists commands that were clipped and solves that began anew, with their times.
     """

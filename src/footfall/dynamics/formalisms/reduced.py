@@ -37,8 +37,10 @@ _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
 
 @dataclass(frozen=True, eq=False)
 class ModeCoordinates:
-    """Which entries of v are the coordinates of a mode: chosen where the robot is, then plain data, so that everything
-    that follows from them can be traced: ``ff.compile(ModeCoordinates.dynamics, coordinates)``.
+    """Minimal coordinates of a contact mode: which entries of v are independent.
+
+    They are chosen at a configuration and constant afterwards, so that everything computed with them can be traced:
+    ``ff.compile(ModeCoordinates.dynamics, coordinates)``.
 
     ``dependent`` and ``rows`` (of J, all feet) are in the order in which they are eliminated, without pivoting.
     """

@@ -29,7 +29,7 @@ LEVER = 0.3  # [m]: what a radian of the trunk counts beside a metre
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WholeBodyInverse:
-    """A posture, trunk included, and what is left of each wish."""
+    """A posture of the whole body, and the remaining error of each target."""
 
     q: Float[ndarray, "nq"]
     feet: tuple[str, ...]

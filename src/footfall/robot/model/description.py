@@ -34,7 +34,7 @@ _Part = TypeVar("_Part", Link, Joint, Foot)
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a number comes from: a status (published, derived, chosen, imported) and the source in words."""
+    """The origin of a number: its status (published, derived, chosen, imported) and source."""
 
     status: str
     source: str

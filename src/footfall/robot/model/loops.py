@@ -29,7 +29,7 @@ _STILL = 1e-9  # [m] or [rad]: less is rounding
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
-    """Closes a loop.
+    """A constraint that closes a kinematic loop.
 
     ``point``: the point ``at`` [m] of link ``first`` stays at the point ``to`` [m] of link ``second``: a pin, a ball.
     ``frame``: besides, the axes of ``second`` stay turned by ``rotation`` in those of ``first``: a weld.

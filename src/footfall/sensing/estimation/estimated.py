@@ -65,7 +65,7 @@ class History:
 
 @dataclass(eq=False)
 class Estimated(ControllerWrapper):
-    """A controller behind an estimator. ``log`` lists the faults of the sensors, and when.
+    """A controller that runs on estimated states. ``log`` lists sensor faults with their times.
 
     keep: every so many ticks are kept for ``history``.
     """
