@@ -67,7 +67,7 @@ def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
     landings = {leg: np.array([start for start, _ in spans if start > first]) for leg, spans in stances.items()}
     lead = landings.get("LF", np.zeros(0))
     if len(lead) < 2:
-        raise InputError("phases need two touchdowns of LF or more in the recording")
+        raise InputError("phases need at least two touchdowns of LF in the recording")
     found = {}
     for leg, times in landings.items():
         at = np.searchsorted(lead, times, side="right") - 1
@@ -93,7 +93,7 @@ def footfall_diagram(gaits: Gait | str | Sequence[Gait | str] | None = None, cyc
     given = [gaits] if isinstance(gaits, (str, Gait)) else list(PATTERNS if gaits is None else gaits)
     known = [gait_named(g) if isinstance(g, str) else g for g in given]
     if not known:
-        raise InputError("a footfall diagram needs one gait or more")
+        raise InputError("a gait diagram needs at least one gait")
     columns = min(3, len(known))
     rows = -(-len(known) // columns)
     with style():
@@ -175,4 +175,4 @@ def _color(leg: str) -> int:
 
 def _checked_cycles(cycles: float) -> None:
     if not np.isfinite(cycles) or not 0 < cycles <= 100:
-        raise InputError(f"a footfall diagram shows more than 0 and at most 100 cycles, got {cycles!r}")
+        raise InputError(f"a gait diagram shows more than 0 and at most 100 cycles, got {cycles!r}")

@@ -303,7 +303,7 @@ def identify(
 
 def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[str], spread: float) -> None:
     if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
-        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
+        raise InputError(f"the prior '{robot.name}' has other joints than the recorded robot '{recording.robot.name}'")
     for name in joint_columns:
         if name not in JOINT_COLUMNS:
             raise unknown("joint column", name, JOINT_COLUMNS)

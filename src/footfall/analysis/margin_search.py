@@ -186,7 +186,7 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
     if not isinstance(robot, Robot):
         raise InputError(f"margins need a Robot, got {type(robot).__name__}")
     if not robot.floating:
-        raise InputError(f"margins are those of a robot that walks: '{robot.name}' has a fixed base")
+        raise InputError(f"margins need a robot that walks: '{robot.name}' has a fixed base")
     if command is not None:
         check_command(command)
     if isinstance(controller, str):

@@ -97,7 +97,7 @@ def fit_named(
         if iteration and np.abs(change / scale).max() < _STILL:
             break
     else:
-        raise InputError(f"the parameters {', '.join(names)} do not settle: leave out some, or start nearer (prior=)")
+        raise InputError(f"the parameters {', '.join(names)} do not converge: leave out some, or start closer (prior=)")
     A = (J / sigma[:, None]).reshape(-1, len(theta)) * scale
     covariance = np.linalg.inv(A.T @ A) * np.outer(scale, scale)
     spread = np.sqrt(np.diag(covariance))

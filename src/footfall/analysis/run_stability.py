@@ -75,7 +75,7 @@ def stability(rec: Recording, rows: int = _ROWS) -> Stability:
         Margins, ZMP, centre of pressure and capture point over time.
     """
     if len(rec) < 3:
-        raise InputError(f"margins need three rows or more, the recording has {len(rec)}")
+        raise InputError(f"margins need at least three rows, the recording has {len(rec)}")
     robot = rec.robot
     at = np.unique(np.linspace(0, len(rec) - 1, min(rows, len(rec))).astype(int))
     time, contact, forces = rec.time[at], rec.contact[at], rec.force[at]
@@ -154,7 +154,7 @@ def plot_support(rec: Recording, times: Sequence[float] | None = None) -> Figure
     start, end = float(rec.time[0]), float(rec.time[-1])
     chosen = list(np.linspace(start + 0.5 * (end - start), end, 8)[:4]) if times is None else list(times)
     if not chosen or not all(start <= t <= end for t in chosen):
-        raise InputError(f"times of support polygons must lie between {start:g} and {end:g} s, got {chosen}")
+        raise InputError(f"times of support polygons must be between {start:g} and {end:g} s, got {chosen}")
     with style():
         figure = new_figure(1.75 * len(chosen) + 0.7, 3.3)
         axes = figure.subplots(1, len(chosen), sharex=True, sharey=True, squeeze=False)[0]

@@ -72,7 +72,7 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
     """
     part = rec.between(after, None)
     if len(part) < 3:
-        raise InputError(f"means need three rows or more after {after} s, the recording has {len(part)}")
+        raise InputError(f"means need at least three rows after {after} s, the recording has {len(part)}")
     speed, h = part.mean_speed(part.time[0]), _leg_length(part, leg_length)
     stances = stances_of_recording(part, gap)
     landings = [np.array([start for start, _ in spans if start > part.time[0]]) for spans in stances.values()]
@@ -140,7 +140,7 @@ def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = No
     """
     found = strides(rec, foot, leg_length, gap)
     if not len(found.time):
-        raise InputError(f"foot {foot} takes no whole stride in the recording")
+        raise InputError(f"foot {foot} makes no complete stride in the recording")
     h = _leg_length(rec, leg_length)
     panels = (
         ("stride length [m]", found.length, COLORS[0]),

@@ -59,7 +59,9 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
             for k, (centre, radius) in enumerate(kept)
         ]
     if not found:
-        raise InputError(f"robot '{robot.name}' has no shapes there that could collide: give contact spheres yourself")
+        raise InputError(
+            f"robot '{robot.name}' has no shapes there that could collide: pass contact spheres (touching=...)"
+        )
     return found
 
 

@@ -126,7 +126,7 @@ class AdaptedContactModel(Adapter, ContactModel):
             return self.adapted.respond(robot, *arguments)
         if "loops" not in inspect.signature(self.adapted.respond).parameters:
             kind = type(self.adapted).__name__
-            raise InputError(f"contact model {kind} knows no closed loops, and robot '{robot.name}' has some")
+            raise InputError(f"contact model {kind} does not support closed loops, which robot '{robot.name}' has")
         return self.adapted.respond(robot, *arguments, loops=loops)
 
     def check(self, *arguments: Given) -> None:

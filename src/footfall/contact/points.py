@@ -79,7 +79,7 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     ]
     for sphere in extra:
         if sphere.link not in robot.tree.frames:
-            raise InputError(f"contact sphere '{sphere.name}' sits on the unknown link '{sphere.link}'")
+            raise InputError(f"contact sphere '{sphere.name}' is on the unknown link '{sphere.link}'")
         body, X_BL = robot.tree.frames[sphere.link]
         center = X_BL.point(sphere.position)
         spheres.append(
@@ -112,7 +112,9 @@ def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
     """
     link = robot.link(robot.tree.bodies[0].name)
     if link.box is None:
-        raise InputError(f"link '{link.name}' of robot '{robot.name}' has no box: give its contact spheres yourself")
+        raise InputError(
+            f"link '{link.name}' of robot '{robot.name}' has no box: pass its contact spheres (touching=...)"
+        )
     half = np.array(link.box) / 2
     signs = [(x, y, z) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
     return [

@@ -97,11 +97,13 @@ class Stance(ContactModel):
                 continue
             if point.distance > _NEAR:
                 height = f"{1e3 * float(point.distance):.1f} mm over the ground"
-                raise InputError(f"inconsistent stance: '{sphere.name}' is to stand at the start but is {height}")
+                raise InputError(
+                    f"inconsistent stance: '{sphere.name}' should be in contact at the start but is {height}"
+                )
             speed = float(np.sqrt(np.sum((point.J @ v) ** 2)))
             if speed > _SLOW:
                 raise InputError(
-                    f"inconsistent stance: '{sphere.name}' is to stand at the start but moves {speed:.3g} m/s"
+                    f"inconsistent stance: '{sphere.name}' should be in contact at the start but moves {speed:.3g} m/s"
                 )
 
     def respond(

@@ -209,7 +209,7 @@ class Steps(Treads):
             return None
         rise = one_size(name, f"a rise in metres, as in {kind}:0.05")
         if not 0 < abs(rise) <= 0.5:
-            raise InputError(f"{kind} must rise by at most 0.5 m and not by nothing, got {rise}")
+            raise InputError(f"{kind} must have a rise of at most 0.5 m and not zero, got {rise}")
         return (cls.flight if kind == "steps" else cls.stairs)(rise, friction=friction)
 
     def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:

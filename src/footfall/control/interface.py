@@ -322,7 +322,7 @@ class FunctionController(Controller):
         try:
             inspect.signature(self.function).bind(*range(5))
         except TypeError as error:
-            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is how it is called: {error}") from None
+            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is its signature: {error}") from None
 
     @property
     def name(self) -> str:

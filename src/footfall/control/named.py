@@ -142,5 +142,5 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     policy = Policy.load(robot)
     assert isinstance(policy, Policy)  # those that come with footfall are its own
     if gait != policy.gait.name:
-        raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
+        raise InputError(f"the policy of '{robot}' supports only the gait '{policy.gait.name}', not '{gait}'")
     return policy

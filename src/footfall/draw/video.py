@@ -220,7 +220,7 @@ def picture(rec: Recording, time: float | None = None, width: int = 640, height:
     film = Film(rec, width, height)
     moment = 0.5 * float(rec.time[0] + rec.time[-1]) if time is None else float(time)
     if not np.isfinite(moment) or not rec.time[0] - 1e-9 <= moment <= rec.time[-1] + 1e-9:
-        raise InputError(f"the recording covers {rec.time[0]:g} to {rec.time[-1]:g} s, and {time} s was asked for")
+        raise InputError(f"the recording covers {rec.time[0]:g} to {rec.time[-1]:g} s, not {time} s")
     return film.picture(moment)
 
 
@@ -255,7 +255,7 @@ def save_video(
     if kind not in KINDS:
         raise unknown("kind of video", path.suffix or str(path), KINDS, "choose a name that ends in")
     if not 1.0 <= fps <= 120.0 or not np.isfinite(fps):
-        raise InputError(f"a video has from 1 to 120 pictures a second, got {fps}")
+        raise InputError(f"a video has 1 to 120 frames per second, got {fps}")
     if not 0.01 <= pace <= 100.0:
         raise InputError(f"the pace of a video must lie between 0.01 and 100, got {pace}")
     write = _ffmpeg() if kind == ".mp4" else None

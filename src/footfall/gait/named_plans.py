@@ -37,7 +37,9 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
         except ValueError:
             begin = math.nan
         if not colon or not math.isfinite(begin) or begin <= last:
-            raise InputError(f"a plan is a name and later ones with their times, 'walk; 3: trot; 6: yaw', got {text!r}")
+            raise InputError(
+                f"a plan is a name followed by others with their times, 'walk; 3: trot; 6: yaw', got {text!r}"
+            )
         plan, last = (
             Takeover(
                 first=plan, second=_plan_of_name(robot, name.strip(), speed, max(duration - begin, 0.0)), when=begin

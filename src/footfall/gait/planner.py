@@ -128,7 +128,7 @@ class WalkPlan:
         for key in ("height", "rest"):
             number_from_zero(getattr(self, key), f"{key} of a plan")
         if self.sway and not self.rest:
-            raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
+            raise InputError("a plan that sways needs a rest, during which the body leans before the first foot lifts")
         if not is_number(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
             raise InputError(f"load_time of a plan must be between 1e-6 and 1 of a swing, got {self.load_time!r}")
         least = math.ceil(2.0 * self._speed_up_cycles)
@@ -345,7 +345,7 @@ class PosturePlan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "postures", tuple(self.postures))
         if not self.postures or not all(isinstance(p, Posture) for p in self.postures):
-            raise InputError("a posture plan needs one Posture or more")
+            raise InputError("a posture plan needs at least one Posture")
         positive_number(self.move, "move of a posture plan")
         number_from_zero(self.hold, "hold of a posture plan")
 

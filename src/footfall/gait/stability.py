@@ -219,7 +219,7 @@ def capture_point(
 def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar]) -> Float[ndarray, "m 3"]:
     array = np.asarray(feet, dtype=float)
     if len(contact) != len(array):
-        raise InputError(f"contact must say of every foot whether it touches: {len(array)} feet, got {len(contact)}")
+        raise InputError(f"contact needs one value per foot: {len(array)} feet, got {len(contact)}")
     return array[np.asarray(contact, dtype=bool)]
 
 

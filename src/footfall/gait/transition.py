@@ -43,7 +43,7 @@ class Transition:
                 raise InputError(f"{key} of a transition must be at least {least:g} s, got {value!r}")
         if self.first.knees != self.second.knees:
             raise InputError(
-                f"knees cannot turn round while walking: gait '{self.first.name}' has {self.first.knees},"
+                f"knees cannot change direction while walking: gait '{self.first.name}' has {self.first.knees},"
                 f" '{self.second.name}' has {self.second.knees}"
             )
 

@@ -191,7 +191,7 @@ def closed_joints(
     loose = known.dependent if given is None else tuple(j for j in known.involved if j not in set(given))
     if len(loose) != len(known.dependent):
         raise InputError(
-            f"the loops of robot '{robot.name}' decide {len(known.dependent)} joints, and {len(loose)} of theirs are"
+            f"the loops of robot '{robot.name}' determine {len(known.dependent)} joints, and {len(loose)} of theirs are"
             " not given"
         )
 
@@ -291,7 +291,7 @@ def _partition(robot: Robot) -> LoopJoints:
             dependent.append(best)
             open_to.remove(best)
     if len(dependent) < len(G):
-        raise InputError(f"the loops of robot '{robot.name}' hold the same joints twice: leave out what adds nothing")
+        raise InputError(f"the loops of robot '{robot.name}' constrain the same joints twice: remove the redundant one")
     independent = tuple(j for j in range(robot.nj) if j not in dependent)
     return LoopJoints(independent, tuple(sorted(dependent)), involved)
 

@@ -105,7 +105,7 @@ def _leg_chain(robot: Robot, foot: str) -> LegChain:
     tree, index = robot.tree, robot.foot_index(foot)
     moved = tree.leg_of(index)
     if not moved:
-        raise InputError(f"leg {foot} of robot '{robot.name}' has no joint of its own")
+        raise InputError(f"leg {foot} of robot '{robot.name}' has no joint that moves it alone")
     X, screws = Transform.identity(), []
     for j in moved:
         body = tree.bodies[j]

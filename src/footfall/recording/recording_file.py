@@ -239,9 +239,9 @@ def _layout(entries: Json) -> list[Layout]:
             ):
                 layout.append(Layout(name, kind, tuple(shape), unit))
             case _:
-                raise mcap_file.Damaged(f"its columns cannot be understood: {str(entry)[:80]}")
+                raise mcap_file.Damaged(f"its columns cannot be read: {str(entry)[:80]}")
     if len({c.name for c in layout}) < len(layout) or sum(8 * _count(c.shape) for c in layout) > _MOST_ROW_BYTES:
-        raise mcap_file.Damaged("its columns cannot be understood: a name twice, or too wide")
+        raise mcap_file.Damaged("its columns cannot be read: a name twice, or too wide")
     return layout
 
 
@@ -256,7 +256,7 @@ def _event(data: Json) -> Event:
     match data:
         case {"time": float() | int() as time, "name": str(kind), "message": str(message)}:
             return Event(float(time), kind, message)
-    raise mcap_file.Damaged(f"an event cannot be understood: {str(data)[:80]}")
+    raise mcap_file.Damaged(f"an event cannot be read: {str(data)[:80]}")
 
 
 def _json(text: str | bytes) -> Json:

@@ -91,7 +91,7 @@ def _scheduled_number(text: str, whole: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{text.strip()!r} in the schedule's {whole.strip()!r} is no number") from None
+        raise InputError(f"{text.strip()!r} in the schedule's {whole.strip()!r} is not a number") from None
 
 
 def command_at(command: Commands, t: float) -> Command:

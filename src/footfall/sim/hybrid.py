@@ -295,7 +295,7 @@ class _Runner:
         for mode in sorted((np.stack(way) for way in product(*ways)), key=lambda mode: -float(mode.sum())):
             if goes(mode):
                 return mode
-        raise FootfallError(f"no {what} of the feet of '{self.robot.name}' agrees with itself at {self.time:.4f} s")
+        raise FootfallError(f"no consistent {what} of the feet of '{self.robot.name}' was found at {self.time:.4f} s")
 
     def _foot_speeds(self) -> Float[ndarray, "nf 3"]:
         return foot_velocities(self.robot, self.q, self.v)[:, 3:]

@@ -284,7 +284,7 @@ class JointModel:
         if self.belt is not None and not isinstance(self.belt, Belt):
             raise InputError(f"belt of a joint model must be a Belt or None, got {self.belt!r}")
         if self.belt is not None and not _is_zero(self.backlash):
-            raise InputError("a joint model with a belt has no backlash beside it: give the belt its play")
+            raise InputError("a joint model with a belt cannot have backlash as well: set the play of the belt")
         limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
         for key, least in limits.items():
             value = getattr(self, key)

@@ -142,7 +142,7 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
         raise InputError(f"controller {model.acting.name} runs in Python: it has no derivative")
     state = replace(state, memory=model.acting.refresh_memory(state.memory))
     if model.world.objects:
-        raise InputError("what is linearised is a robot alone: leave out its objects")
+        raise InputError("linearization supports only the robot: remove the objects")
     inputs = simulation.inputs_at(float(state.tick))
     advance, derivative = _compiled(model, _Example(state, inputs))
     free = ground_inputs(model)
@@ -604,7 +604,7 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
             raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
         return world.model.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
-        raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+        raise InputError(f"linearize takes a World or a Simulation, not {type(world).__name__}")
     dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
     if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
         raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")

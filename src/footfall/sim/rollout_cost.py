@@ -58,7 +58,9 @@ class RolloutCost:
         self.model, self.free = simulation.model, (free,) if isinstance(free, str) else tuple(free)
         self.ticks = round(duration / self.model.period)
         if self.ticks < 1 or not self.free:
-            raise InputError("a rollout needs a tick or more and parameters to differentiate by: free=['trunk.mass']")
+            raise InputError(
+                "a rollout needs at least one tick and parameters to differentiate by: free=['trunk.mass']"
+            )
         if not self.model.acting.info.traceable:
             raise TraceError(f"controller {self.model.acting.name} runs in Python: a gradient needs one of plain NumPy")
         self.nominal = {path: np.array(self.model.parameter(path), dtype=float) for path in self.free}
@@ -80,7 +82,7 @@ class RolloutCost:
     def _filled(self, values: Mapping[str, Given] | None) -> dict[str, PyTree]:
         for path in values or {}:
             if path not in self.nominal:
-                raise InputError(f"'{path}' is no free parameter of this rollout: {', '.join(self.free)}")
+                raise InputError(f"'{path}' is not a free parameter of this rollout: {', '.join(self.free)}")
         return {path: np.asarray((values or {}).get(path, own), dtype=float) for path, own in self.nominal.items()}
 
     @cached_property

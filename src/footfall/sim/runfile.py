@@ -230,7 +230,7 @@ def _schedule(options: RunOptions) -> Schedule:
     """Return the schedule of commands; nothing else may set one."""
     for key in ("speed", "sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"a schedule says every speed itself: leave out {key}")
+            raise InputError(f"a schedule sets all speeds: leave out {key}")
     return Schedule.parse(options.schedule or "")
 
 
@@ -290,7 +290,7 @@ def _controller(
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
-        raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
+        raise InputError(f"robot '{robot.name}' has a fixed base and cannot walk: choose the controller 'hold'")
     return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
@@ -353,7 +353,7 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) 
 def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
-        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+        raise InputError("controller 'wheels' drives forward and turns; it does not take sideways")
     return Wheels(kp=options.kp, kd=options.kd, rate=fitting_rate(options.dt)), None
 
 

@@ -189,7 +189,7 @@ def _checked(simulations: Given) -> list[Simulation]:
     if not isinstance(simulations, Iterable) or not all(isinstance(one, Simulation) for one in found):
         raise InputError("run_batched takes a list of simulations")
     if len({id(one) for one in found}) < len(found):
-        raise InputError("run_batched was given a simulation twice: make one for each run")
+        raise InputError("run_batched has a simulation twice: create one for each run")
     return found
 
 

@@ -294,7 +294,7 @@ class Simulation(FrozenAfterInit, Summarised):
                 ``pitch`` [rad]; parts that are not named stay as they are.
         """
         if command is not None and parts:
-            raise InputError("set_command takes a command or parts of one, not both")
+            raise InputError("set_command takes a command or its components, not both")
         new = command if command is not None else dataclasses.replace(self.command_now, **_named_parts(parts))
         command_at(new, self.time)
         self.command = new

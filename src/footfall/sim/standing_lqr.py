@@ -51,7 +51,7 @@ def lqr_stand(
         The controller.
     """
     if not robot.floating or robot.nf < 3:
-        raise InputError(f"robot '{robot.name}' cannot stand: that takes a floating base and three feet")
+        raise InputError(f"robot '{robot.name}' cannot stand: it needs a floating base and three feet")
     kp, kd = stand_gains(robot, gravity)
     joints = standing_joints(robot) if pose is None else robot.state(pose)[0][robot.nq - robot.nj :]
     hold, ground = Hold(joints, kp=kp, kd=kd, rate=rate), Plane(friction=friction)

@@ -198,4 +198,6 @@ def _check(study: Study, limit: int, where: str) -> None:
     if count > MOST_ITEMS:
         raise InputError(f"{where} has {count} items: a study has at most {MOST_ITEMS}, whatever its limit")
     if count > limit:
-        raise InputError(f"{where} has {count} items, more than {limit}: say  limit = {count}  in it if you mean it")
+        raise InputError(
+            f"{where} has {count} items, more than {limit}: add  limit = {count}  to it if this is intended"
+        )

@@ -130,7 +130,7 @@ class Viewer:
         """
         sim = self.simulation
         if q is None and sim is None:
-            raise InputError("a viewer of a Robot is given what to show: v.sync(q)")
+            raise InputError("a viewer of a Robot needs a configuration: v.sync(q)")
         if q is not None and np.shape(q) != (self.robot.nq,):
             raise InputError(f"q of robot '{self.robot.name}' must have shape ({self.robot.nq},), got {np.shape(q)}")
         now = time.monotonic()

@@ -403,7 +403,7 @@ def _own_policy(file: Path, graph: Graph, metadata: Mapping[str, str], words: di
         joints, task = tuple(words["joint_names"]), metadata["task"]
         robot = _of_library(words["robot"]) if words["robot"] in library.names() else None
     except SPOILED:
-        raise InputError(f"the drive of the policy {file} is spoiled") from None
+        raise InputError(f"the drive of the policy {file} is damaged") from None
     if robot is None or joints != robot.joint_names:
         return None
     same = check_values(drive.interface(robot).to_dict(), str(file))
@@ -431,7 +431,7 @@ def shipped() -> tuple[str, ...]:
 
 def _of_library(name: str) -> Robot:
     if name not in library.names():
-        raise InputError(f"robot '{name}' is none of the library: say which it is, save(path, robot=...)")
+        raise InputError(f"robot '{name}' is not in the library: name it, save(path, robot=...)")
     return library.load(name)
 
 

@@ -93,7 +93,7 @@ class ReflexPD(Controller):
 
     def start(self, robot: Robot) -> StepMemory:
         if not robot.floating:
-            raise InputError(f"robot '{robot.name}' stands on a fixed base: reflexes are for robots that walk")
+            raise InputError(f"robot '{robot.name}' has a fixed base: reflexes are for robots that walk")
         check_gait(robot, self.gait)
         self.log.clear()
         self._last_acting.clear()

@@ -76,9 +76,7 @@ def regulate(
     K = np.linalg.solve(R + B.T @ H @ B, B.T @ H @ A)
     residual = float(np.abs(Q + A.T @ H @ (A - B @ K) - H).max() / max(np.abs(H).max(), 1e-300))
     if residual > _MAX_RESIDUAL:
-        raise FootfallError(
-            f"the Riccati equation is left with a residual of {residual:.1e}: it is too ill conditioned"
-        )
+        raise FootfallError(f"the Riccati equation has a residual of {residual:.1e}: it is too ill conditioned")
     return Regulator(K, H, doublings, residual)
 
 
@@ -115,7 +113,7 @@ class StandWeights:
             if value is not None and not (np.isfinite(value) and value >= 0.0):
                 raise InputError(f"{key} of the weights of a stand must not be negative, got {value}")
         if not self.joints > 0 or self.stiffness == 0.0:
-            raise InputError("joints and stiffness of the weights of a stand must be positive")
+            raise InputError("joints and stiffness of StandWeights must be positive")
 
 
 def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:

@@ -193,7 +193,8 @@ def _drift(
 def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
     if np.shape(mode) not in ((robot.nf,), (robot.nf, 3)):
         raise InputError(
-            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
+            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 for each foot in contact; got shape"
+            f" {np.shape(mode)}"
         )
     check_points(robot, mode)
 

@@ -415,7 +415,7 @@ def _check_inverse(
     if mode is not None and (foot_forces is not None or base_acceleration is not None):
         raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
     if traced and mode is not None:
-        raise InputError("a mode leaves the foot forces of inverse dynamics open: in a trace they must be given")
+        raise InputError("with a mode, foot forces of inverse dynamics are not unique: in a trace they must be given")
     if base_acceleration is not None and not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
     if base_acceleration is not None:

@@ -68,7 +68,7 @@ def whole_body_inverse(
         The configuration, and how far each target is missed (``WholeBodyInverse``).
     """
     if not robot.floating:
-        raise InputError(f"robot '{robot.name}' stands on a fixed base: use inverse, which moves the legs alone")
+        raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves the legs alone")
     q = posture_of(robot, q)
     feet = targets_of(robot, targets)
     wishes = _Wishes(

@@ -164,7 +164,9 @@ def to_mjcf(
         The text of the file.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
-        raise InputError("MJCF cannot say that rotors spin (rotors='exact'): export robot.replace(rotors='armature')")
+        raise InputError(
+            "MJCF cannot express spinning rotors (rotors='exact'): export robot.replace(rotors='armature')"
+        )
     root = ET.Element("mujoco", model=robot.name)
     _comment(root, f"{robot.name}, written by footfall")
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", fusestatic="false", inertiafromgeom="false")
@@ -227,7 +229,7 @@ class _MjcfBodies:
         if body.inertia.m == 0:
             (child, *more) = self.tree.children[i]
             if more or any(f.link in self.feet and self.tree.frames[f.link][0] == i for f in self.robot.feet):
-                raise InputError(f"MJCF cannot say that the moving link '{body.name}' has no mass: give it some")
+                raise InputError(f"MJCF cannot express a moving link without mass: give link '{body.name}' some")
             self._body(above, child, joints, X_AB)
             return
         element = ET.SubElement(above, "body", {"name": body.name, **_pose(X_AB)})
@@ -353,7 +355,9 @@ def _mjcf_equalities(root: ET.Element, robot: Robot) -> None:
     for loop in robot.loops:
         if loop.kind == "joint":
             if len(loop.coefficients) > 5:
-                raise InputError(f"MJCF cannot say loop '{loop.name}': its polynomial has more than five coefficients")
+                raise InputError(
+                    f"MJCF cannot express loop '{loop.name}': its polynomial has more than five coefficients"
+                )
             ET.SubElement(
                 section,
                 "joint",
@@ -415,5 +419,5 @@ def _document(root: ET.Element) -> str:
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     if found := _NOT_XML.search(text):
-        raise InputError(f"a name holds the character {found[0]!r}, which XML cannot hold")
+        raise InputError(f"a name contains the character {found[0]!r}, which XML cannot hold")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

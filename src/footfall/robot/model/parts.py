@@ -37,7 +37,7 @@ def array_of(value: Given, shape: tuple[int, ...], what: str, most: float = math
     if array.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
-        raise ModelError(f"{what} holds a value that is not finite: {array.tolist()}")
+        raise ModelError(f"{what} has a value that is not finite: {array.tolist()}")
     if np.abs(array).max(initial=0.0) > most:
         raise ModelError(f"{what} holds a value beyond {most:g}: {array.tolist()}")
     array.setflags(write=False)

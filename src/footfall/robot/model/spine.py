@@ -68,7 +68,7 @@ def with_spine(
         The changed robot.
     """
     if not isinstance(robot, Robot):
-        raise InputError(f"a spine is changed of a Robot, such as ff.load(...), got {type(robot).__name__}")
+        raise InputError(f"with_spine takes a Robot, such as ff.load(...), got {type(robot).__name__}")
     if kind not in KINDS:
         raise unknown("kind of spine", kind, KINDS)
     found = spine_joints(robot) if joints is None else one_or_more_names(joints, "joints of a spine")
