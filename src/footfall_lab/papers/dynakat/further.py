@@ -189,11 +189,15 @@ def _more_joints(robot: Robot) -> Claim:
     joints = [replace(j, kind="fixed", lower=0.0, upper=0.0) if j.name in last else j for j in robot.joints]
     motors = [motor for motor in robot.actuators if motor.joint not in last]
     welded = replace(robot, joints=joints, actuators=motors, poses={})
-    took = {}
+    calls = {}
     for subject in (robot, welded):
         states = random_states(subject, 256, seed=6)
         function = compile(_matrices, subject, states.q[0], states.v[0], target="batch", verify=False)
-        took[subject.nj] = best_time(partial(function, states.q, states.v)) / 256
+        calls[subject.nj] = partial(function, states.q, states.v)
+    took = dict.fromkeys(calls, np.inf)
+    for _ in range(10):  # in turns: what else the machine does happens to both
+        for nj, call in calls.items():
+            took[nj] = min(took[nj], best_time(call, least=2e-3) / 256)
     more, fewer = took.values()
     words = ", ".join(f"{nj} joints {1e9 * seconds:.0f} ns" for nj, seconds in took.items())
     return judge(NAME, "links_add_computing", more / fewer, f"{words}.")
