@@ -215,7 +215,8 @@ def _euler_angles() -> list[Claim]:
     roll, pitch = 0.3, np.pi / 2
     s, c, cos = np.sin(roll), np.cos(roll), np.cos(pitch) + 1e-6
     E_t = np.array([[1.0, s / cos, -c / cos], [0.0, c, s], [0.0, -s / cos, c / cos]])  # (8) at sin Θ = 1
-    E = from_euler([roll, pitch, 0.2], "xyz") @ euler_rates_to_body(np.array([roll, pitch, 0.2]), "xyz")
+    pose = np.array([roll, pitch, 0.2])
+    E = from_euler(pose, "xyz") @ euler_rates_to_body(pose, "xyz")
     lost = float(np.linalg.norm(E @ E_t - np.eye(3), 2))  # over all directions, in inertial axes
     return [
         judge(
