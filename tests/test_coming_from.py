@@ -1,8 +1,8 @@
-"""The pages for users of other tools: the names of MuJoCo, Pinocchio, CasADi and JAX in their tables exist, and so do ours."""
+"""The pages "Coming from ...": names of MuJoCo, Pinocchio, CasADi and JAX in their tables exist, and so do ours."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -37,7 +37,8 @@ def names_in(code: list[str], *spaces: str) -> set[str]:
 
 def test_the_names_of_mujoco_are_there():
     mujoco = pytest.importorskip("mujoco")
-    pytest.importorskip("mujoco.viewer")
+    for part in ("viewer", "rollout"):
+        pytest.importorskip(f"mujoco.{part}")
     model = mujoco.MjModel.from_xml_string("<mujoco><worldbody><body/></worldbody></mujoco>")
     code = column("mujoco", 0)
     functions = {f"mujoco.{name}" for text in code for name in re.findall(r"(?<![\w.])(mjd?_\w+)", text)}
@@ -54,7 +55,7 @@ def test_the_names_of_pinocchio_are_there():
     assert missing(names, {"pin": pin, "model": model, "data": model.createData()}) == []
 
 
-@pytest.mark.parametrize("module, prefix", [("casadi", "ca"), ("jax", "jax"), ("jax.numpy", "jnp")])
+@pytest.mark.parametrize(("module", "prefix"), [("casadi", "ca"), ("jax", "jax"), ("jax.numpy", "jnp")])
 def test_the_names_of_casadi_and_jax_are_there(module, prefix):
     space = pytest.importorskip(module)
     assert missing(names_in(column("casadi-or-jax", 0), prefix), {prefix: space}) == []
@@ -70,5 +71,6 @@ def test_our_names_are_there(page):
     for name in modules:  # these need packages that are not always there: look into the source
         path, kind = name.rsplit(".", 1)
         spec = importlib.util.find_spec(path)
-        assert spec is not None and f"class {kind}" in Path(str(spec.origin)).read_text(), name
+        assert spec is not None, name
+        assert f"class {kind}" in Path(str(spec.origin)).read_text(), name
     assert missing(names_in(code, "ff", "nptrace"), {"ff": ff, "nptrace": nptrace}) == []
