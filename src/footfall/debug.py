@@ -30,9 +30,9 @@ def print(*values: Scalar, t: float | None = None, every: float | None = None) -
         every: Print only once in so many seconds of ``t``.
     """
     if nptrace.is_tracing():
-        raise refusal("ff.debug.print needs numbers, and a trace has only symbols for them")
+        raise refusal("ff.debug.print needs numbers, and a trace has only symbols")
     if verifying.get():
-        raise TraceMismatch("it calls ff.debug.print, which shows numbers that compiled code does not hand out")
+        raise TraceMismatch("it calls ff.debug.print, which needs numbers that compiled code does not return")
     if every is not None and (t is None or not every > 0):
         raise InputError("ff.debug.print(..., every=0.1) needs the controller's time: t=t, and a positive every")
     if every is not None and t is not None and not _due(t, every):

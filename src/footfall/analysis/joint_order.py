@@ -44,7 +44,7 @@ def joint_orders(robot: Robot, encoders: Encoders, kp: float, kd: float) -> list
     legs, size = robot.nf, robot.nj // max(robot.nf, 1)
     if encoders.measured.shape[1] != robot.nj or not legs or legs * size != robot.nj:
         raise InputError(
-            f"the order of joints is found for legs alike: robot '{robot.name}' has {robot.nj} joints and"
+            f"finding the joint order needs identical legs: robot '{robot.name}' has {robot.nj} joints and"
             f" {legs} feet, the recording {encoders.measured.shape[1]} columns"
         )
     dynamics = compiling.compile(inverse_dynamics, hung, target="batch")

@@ -39,7 +39,7 @@ class Range:
         if self.low == self.high:
             raise InputError(f"the range of '{self.name}' is one number, {self.low:g}: leave it out")
         if self.log and self.low <= 0.0:
-            raise InputError(f"the range of '{self.name}' over logarithms must be positive, got {self.low:g}")
+            raise InputError(f"the range of '{self.name}' on a logarithmic scale must be positive, got {self.low:g}")
 
     def value(self, unit: Scalar) -> Scalar:
         """Return the value of a coordinate between 0 and 1."""

@@ -105,10 +105,10 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
     if second is None:
         raise InputError(f"{first} is a recording: compare takes a second one, footfall compare {first} OTHER.mcap")
     if options:
-        raise InputError(f"two recordings are compared as they are: --{options[0].replace('_', '-')} is of a run")
+        raise InputError(f"recordings are compared as they are: --{options[0].replace('_', '-')} is for runs")
     for path in (first, second):
         if not path.endswith(_RECORDINGS):
-            raise InputError(f"two recordings are compared, and {path} is not one: {', '.join(_RECORDINGS)}")
+            raise InputError(f"compare needs two recordings, and {path} is not one: {', '.join(_RECORDINGS)}")
     a, b = Recording.load(first), Recording.load(second)
     if as_json:
         print_json(comparison_json(a, b))

@@ -96,7 +96,7 @@ class Ground(ABC):
     def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
         """Turn the geom of the ground in a MuJoCo model into this ground; further geoms go beside it."""
         raise InputError(
-            f"MuJoCo is given a plane, a heightfield or steps of one friction; the ground is a {type(self).__name__}"
+            f"MuJoCo supports a plane, a heightfield or steps with one friction coefficient; the ground is a {type(self).__name__}"
         )
 
 

@@ -192,7 +192,7 @@ class Heightfield(Ground):
         """Add an hfield of triangles between the nodes, at which a smooth field is sampled."""
         heights = self.sampled()
         if not np.isfinite(heights).all():
-            raise InputError("MuJoCo has no holes in a heightfield: this one has heights that are NaN")
+            raise InputError("MuJoCo heightfields have no holes: this one has heights that are NaN")
         low, high = float(heights.min()), float(heights.max())
         span = max(high - low, 1e-6)
         half = 0.5 * self.spacing * (np.array(heights.shape) - 1.0)
@@ -340,7 +340,7 @@ def _image(file: Path, height: float) -> ndarray:
         with file.open("rb") as opened:
             width, tall = struct.unpack(">16x2I", opened.read(24))
         if width * tall > _LARGEST:  # before it is unpacked
-            raise ValueError(f"{width} x {tall} pixels, and at most {_LARGEST} are read")
+            raise ValueError(f"{width} x {tall} pixels are too many: at most {_LARGEST}")
         pixels = np.asarray(image.imread(file, format="png"), dtype=float)
     except FileNotFoundError:
         raise InputError(f"there is no ground file {file}") from None

@@ -30,7 +30,7 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
         friction: coefficient of sliding friction.
     """
     if not isinstance(name, str):
-        raise InputError(f"the name of a ground is a text such as 'rough:0.04', got {name!r}")
+        raise InputError(f"the name of a ground is a string such as 'rough:0.04', got {name!r}")
     for kind in KINDS:
         if (ground := kind.from_name(name, seed, friction)) is not None:
             return ground

@@ -116,7 +116,7 @@ class ProcessController:
     def __init__(self, program: Sequence[str], rate: float = 500.0, patience: float = 2.0, lines: bool = False) -> None:
         check_rate(rate)
         if not program:
-            raise InputError("a controller that is a program needs the program's name")
+            raise InputError("a controller in another process needs the name of its program")
         self.program, self.rate, self.patience, self.lines = tuple(program), rate, patience, lines
         self._process: subprocess.Popen[bytes] | None = None
 

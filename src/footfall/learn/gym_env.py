@@ -119,7 +119,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
     if task is None:
         task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
     elif options.pop("weights", None):
-        raise InputError("give the weights to the task")
+        raise InputError("pass the weights to the task")
     return WalkLanes(customised(task, options), int(n), **options)
 
 
@@ -323,7 +323,7 @@ def _mask(mask: object, n: int) -> ndarray:
     if mask is None:
         return np.arange(n)
     if not isinstance(mask, np.ndarray) or mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
-        raise InputError(f"reset_mask must be {n} truth values, at least one of them true")
+        raise InputError(f"reset_mask must be {n} booleans, at least one of them True")
     return np.flatnonzero(mask)
 
 

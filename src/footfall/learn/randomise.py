@@ -47,7 +47,7 @@ class Randomisation:
             object.__setattr__(self, key, checked_range(getattr(self, key), key))
         for key in ("friction", "mass", "stiffness", "damping"):
             if getattr(self, key)[0] <= 0:
-                raise InputError(f"{key} must be drawn above 0, got {getattr(self, key)}")
+                raise InputError(f"{key} must be drawn from positive values, got {getattr(self, key)}")
         if self.strength[0] <= 0 or self.payload[0] < 0 or not self.noise >= 0:
             raise InputError("strength must be above 0, payload and noise 0 or more")
         if self.delay[0] < 0 or self.delay[1] > 1:
@@ -55,7 +55,7 @@ class Randomisation:
         if self.latency[0] < 0 or self.latency[1] > LATEST:
             raise InputError(f"latency must lie between 0 and {LATEST} ticks, got {self.latency}")
         if self.push[0] < 0 or not self.push_every > 0:
-            raise InputError("pushes must be 0 or more, and come every so many seconds")
+            raise InputError("push must be 0 or more, and push_every a positive number of seconds")
         object.__setattr__(
             self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
         )

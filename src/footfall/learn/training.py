@@ -81,7 +81,7 @@ class BestPolicy:
             best = replace(like, mean=numbers["kept_mean"], spread=numbers["kept_spread"], weights=weights)
             best.check("that is kept")
             if [W.shape for W, _ in best.weights] != [W.shape for W, _ in like.weights]:
-                raise InputError("the policy that is kept has layers of other sizes")
+                raise InputError("the saved policy has layers of other sizes")
         self.scores, self.policy = before, best if best is not None else self.policy
 
 
@@ -176,7 +176,7 @@ class Training(ABC):
             words = json.loads(text)
             for key, value in self._identity().items():
                 if words[key] != value:
-                    raise InputError(f"the checkpoint {path} is of another training: {_other(key, words[key], value)}")
+                    raise InputError(f"the checkpoint {path} belongs to another training: {_other(key, words[key], value)}")
             _check_numbers(arrays, own)
             curve = [{key: float(row[key]) for key in COLUMNS} for row in words["curve"]]
             seconds = _amount(words["seconds"])

@@ -133,7 +133,7 @@ def _motors(model: Foreign, joints: ndarray) -> ndarray:
             joint = model.joint(int(joints[at[0]])).name
             raise InputError(
                 f"actuator '{model.actuator(k).name}' of joint '{joint}' is not a motor: give the joint a <motor>, or"
-                " none, so that torques of a controller act on it"
+                " no actuator, so that the controller's torques act on it"
             )
     return found
 

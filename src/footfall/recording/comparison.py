@@ -106,7 +106,7 @@ def compare_recordings(a: Recording, b: Recording) -> Differences:
     """
     for rec in (a, b):
         if not isinstance(rec, Recording):
-            raise InputError(f"two Recordings are compared, got {type(rec).__name__}")
+            raise InputError(f"compare needs two Recordings, got {type(rec).__name__}")
     rows_a, rows_b = metrics.shared_rows(a, b)
     time = a.time[rows_a]
     found = []

@@ -81,9 +81,9 @@ class TickSource:
         **options: Any,
     ) -> None:
         if threads not in (1, 4):
-            raise InputError(f"threads {threads!r}: a robot takes 1 or 4 on a GPU")
+            raise InputError(f"threads {threads!r}: choose 1 or 4 threads per robot")
         if block is not None and (block < 32 or block % 32):
-            raise InputError(f"block {block!r}: threads come in warps of 32")
+            raise InputError(f"block {block!r}: choose a multiple of 32, the size of a warp")
         self.robot, self.dtype = robot, np.dtype(dtype)
         check_options(options)
         self.simulation = Simulation(robot, controller, **options)
@@ -123,7 +123,7 @@ class TickSource:
             if key == name:
                 return slice(at, at + size)
             at += size
-        raise InputError(f"the state of a batch has no part '{name}'")
+        raise InputError(f"the state of a batch has no field '{name}'")
 
     def input_rows(self, path: str) -> slice:
         """Return where a free parameter lies in the column of inputs and parameters."""

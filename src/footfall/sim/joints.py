@@ -110,7 +110,7 @@ class Belt:
         if self.inertia is None:
             if robot.rotors == "exact":
                 raise InputError(
-                    f"rotors of robot '{robot.name}' count as exact, and turn with their joints: a belt needs"
+                    f"rotors of robot '{robot.name}' are modelled as 'exact' and turn with their joints: a belt needs"
                     " robot.replace(rotors='armature'), or an inertia of its own"
                 )
             bare = [name for name, J in zip(robot.joint_names, armatures(robot)) if not J > 0.0]

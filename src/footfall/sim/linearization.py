@@ -135,7 +135,7 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
         A and B.
     """
     if not isinstance(simulation, Simulation) or simulation.controller is None:
-        raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
+        raise InputError(f"a closed loop is linearised from a Simulation, got {type(simulation).__name__}")
     ticks = whole_number(ticks, "the number of ticks", 1)
     model, state = simulation.model, simulation.state
     if not model.acting.info.traceable:
@@ -529,9 +529,9 @@ def linearize(
             )
         return linearize_loop(world, ticks)
     if q is None or v is None:
-        raise InputError("a step is linearised at a state: linearize(world, q, v); linearize(simulation) is its loop")
+        raise InputError("a step is linearised at a state, linearize(world, q, v); a closed loop by linearize(simulation)")
     if ticks != 1:
-        raise InputError("ticks are those of a closed loop, linearize(simulation, ticks=...): a step has steps")
+        raise InputError("ticks= is for a closed loop, linearize(simulation, ticks=...): a step at a state takes steps=")
     model = _model(world, dt, steps)
     step = _linear_step(
         model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)

@@ -171,7 +171,7 @@ def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, 
     if whose != robot.name:
         raise InputError(f"the motors of '{path}' are those of robot '{whose}', not of '{robot.name}'")
     if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
-        raise InputError(f"the motors of '{path}' are of other joints than those of robot '{robot.name}'")
+        raise InputError(f"the motors of '{path}' are for other joints than those of robot '{robot.name}'")
     return applied(robot, joints, table)
 
 

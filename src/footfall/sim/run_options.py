@@ -243,7 +243,7 @@ class RunOptions:
         if self.seed < 0:
             raise InputError(f"seed must not be negative, got {self.seed}")
         if self.out is not None and Path(self.out).suffix != ".mcap":
-            raise InputError(f"a recording is an .mcap file, got {self.out!r}; footfall convert makes tables of one")
+            raise InputError(f"a recording is an .mcap file, got {self.out!r}; footfall convert makes tables from it")
 
 
 OPTIONS = {option.name: option for option in dataclasses.fields(RunOptions)}

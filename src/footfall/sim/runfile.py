@@ -279,7 +279,7 @@ def _controller(
         return own, gait if isinstance(gait, Gait) else None
     if names_code(options.controller):
         raise InputError(
-            f"the controller {options.controller!r} is code, which no file may run: name it on the command line,"
+            f"the controller {options.controller!r} is code, which a run file may not run: give it on the command line,"
             f" --controller {options.controller}"
         )
     policy = is_policy(options.controller)
@@ -432,7 +432,7 @@ def _gait_then(then: str) -> tuple[str, float]:
     try:
         return name, float(when) if when else 4.0
     except ValueError:
-        raise InputError(f"then is a gait and when to change to it, such as trot:4, got {then!r}") from None
+        raise InputError(f"then needs a gait and the time of the change, such as trot:4, got {then!r}") from None
 
 
 _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {

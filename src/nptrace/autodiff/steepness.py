@@ -52,7 +52,7 @@ class Steep:
 
 def refuse_no_iterations() -> TraceError:
     return TraceError(
-        "repeat(..., check_first=True) may make no iteration, and its derivative would then be that of the guess: say"
-        " what the derivative of the solution is with nptrace.custom_fixed_point(found, newton_step), or hold it with"
+        "repeat(..., check_first=True) may execute no iteration, and its derivative would then be that of the initial"
+        " guess: define the derivative of the solution with nptrace.custom_fixed_point(found, newton_step), or use"
         " nptrace.stop_gradient(found)"
     )

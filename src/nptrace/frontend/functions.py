@@ -187,7 +187,7 @@ def vector_norm(x: Operand, *, axis: Axis = None, keepdims: bool = False, ord: G
 
 def diff(a: Operand, n: int = 1, axis: int = -1, **ends: Operand) -> Operand:
     if is_truth(a):
-        raise refusal("np.diff of truth values: make them numbers first (1.0 * condition)")
+        raise refusal("np.diff of booleans: convert them to numbers first (1.0 * condition)")
     return wrap(np.diff(plain(a), n, axis, **{k: plain(v) for k, v in ends.items()}))
 
 

@@ -65,7 +65,7 @@ def latex(traced: Trace, symbol: str, names: Names, digits: int = 4) -> str:
 
 def _one_shape(traced: Trace) -> tuple[int, ...]:
     if len(traced.output_shapes) != 1 or len(traced.output_shapes[0]) > 2:
-        raise InputError("only a function that returns one number, vector or matrix can be written down")
+        raise InputError("only a function that returns one number, vector or matrix can be written as a formula")
     return traced.output_shapes[0]
 
 
@@ -212,7 +212,7 @@ class _Steps:
             return self.style.quotient.format(self._inside(a[0], 1), self._inside(a[1], 2)), 1
         if n[0] in self.style.functions:
             return self.style.functions[n[0]].format(*(self.text(x) for x in a)), 2
-        raise InputError(f"a function with '{n[0]}' cannot be written down")
+        raise InputError(f"a function with '{n[0]}' cannot be written as a formula")
 
     def _inside(self, i: Node, strength: int) -> str:
         text, own = self._texts[i]

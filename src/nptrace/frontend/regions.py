@@ -101,7 +101,7 @@ class Tracer:
         given, new = (tree.shapes(tree.flatten(pytree, truths=True)[0]) for pytree in (found, near))
         if changed or new != given:
             raise refusal(
-                f"custom_fixed_point: a step closer must return what it is given{f', but {changed}' if changed else ''}"
+                f"custom_fixed_point: the Newton step must return the same structure as its argument{f', but {changed}' if changed else ''}"
             )
         return self._each(self.graph.custom_fixed_point, found, near)
 
@@ -274,7 +274,7 @@ class _Loop:
         if tree.shapes(new) != self.shapes:
             raise refusal(f"{name}: the body was given shapes {self.shapes} and returned {tree.shapes(new)}")
         if [is_truth(leaf) for leaf in new] != self.truths:
-            raise refusal(f"{name}: a truth value became a number in the carry, or the reverse")
+            raise refusal(f"{name}: a boolean became a number in the carry, or the reverse")
         return self._nodes(new), kept
 
     def carried(self) -> PyTree:

@@ -40,7 +40,7 @@ class Scalar:
     # -- arithmetic (the binary operators are set below) ----------------------------------------------------------
     def __neg__(self) -> "Scalar":
         if self.is_truth:
-            raise refusal("the negative of a truth value: use ~condition, or 1.0 * condition to make it a number")
+            raise refusal("a boolean cannot be negated by a minus sign: use ~condition, or 1.0 * condition to make it a number")
         return Scalar(self.graph, self.graph.neg(self.node))
 
     def __pos__(self) -> "Scalar":
@@ -244,7 +244,7 @@ def binary(build: Build, truths: Build | None = None) -> Callable[[Element, Elem
 
 
 def _refuse_difference(g: Graph, a: Node, b: Node) -> Node:
-    raise refusal("the difference of two truth values: use np.logical_xor, or 1.0 * condition to make one a number")
+    raise refusal("two booleans cannot be subtracted: use np.logical_xor, or 1.0 * condition to make one a number")
 
 
 def xor(g: Graph, a: Node, b: Node) -> Node:

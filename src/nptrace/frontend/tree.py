@@ -244,7 +244,7 @@ def describe(pytree: PyTree) -> dict[str, object]:
         return {"constant": pytree}
     if type(pytree) is dict:
         if not all(type(k) is str for k in pytree):
-            raise TraceError("only dicts with text keys can be described in a file")
+            raise TraceError("only dicts with string keys can be described in a file")
         return {"dict": [[k, describe(v)] for k, v in pytree.items()]}
     if type(pytree) in (tuple, list):
         return {type(pytree).__name__: [describe(v) for v in pytree]}
@@ -289,7 +289,7 @@ def _example(spec: Given) -> PyTree:
         return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
     if "constant" in spec:
         if spec["constant"] is not None and not isinstance(spec["constant"], (bool, str)):
-            raise TraceError("a damaged description of a pytree of arrays: a constant is None, a bool or a text")
+            raise TraceError("a damaged description of a pytree of arrays: a constant is None, a bool or a string")
         return spec["constant"]
     if "dict" in spec:
         return {str(k): _example(v) for k, v in spec["dict"]}

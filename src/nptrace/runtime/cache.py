@@ -182,7 +182,7 @@ def _read(path: Path) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | _BINARY), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:
-            raise PermissionError(f"{path} is not this user's own file")
+            raise PermissionError(f"{path} is not a file of this user")
         return file.read()
 
 

@@ -331,7 +331,7 @@ def _check_target(target: str) -> None:
         raise errors.unknown("target", target, TARGETS)
     if target == "cuda":
         raise InputError(
-            "target 'cuda' is no machine code of this process: nptrace.codegen.cuda.source(program, ...) writes a"
+            "target 'cuda' cannot run in this process: nptrace.codegen.cuda.source(program, ...) writes a"
             " function's CUDA source"
         )
 

@@ -183,7 +183,7 @@ def test_it_is_compiled_with_the_physics_and_has_a_name_on_the_command_line(caps
 
 
 def test_a_stand_for_another_robot_or_with_senseless_weights_is_refused():
-    with pytest.raises(InputError, match="made for another robot than 'spined'"):
+    with pytest.raises(InputError, match="made for a robot other than 'spined'"):
         stand().start(library.load("spined"))
     with pytest.raises(InputError, match="tilt of the weights of a stand must not be negative"):
         StandWeights(tilt=-1.0)

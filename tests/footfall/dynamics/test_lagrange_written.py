@@ -142,7 +142,7 @@ def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(InputError, match=r"unknown form 'word'.*latex, python"):
         lagrange.written(two_link_leg(), "mass_matrix", "word")
     names = notation.Names(("a",), ("a",))
-    with pytest.raises(InputError, match="'max' cannot be written down"):
+    with pytest.raises(InputError, match="'max' cannot be written as a formula"):
         notation.equations(tracer.trace(partial(np.maximum, 0.5), 1.0), "f", names)
     with pytest.raises(InputError, match="one number, vector or matrix"):
         notation.equations(tracer.trace(lambda a: (a, a), 1.0), "f", names)

@@ -269,13 +269,13 @@ def test_files_that_are_no_policy_are_one_sentence(tmp_path, walker_file):
             Policy.load(path)
     weights = [single(np.ones((6, 6)), "W")]
     graph_file(path, [node("MatMul", ["obs", "W"], ["y"]), node("Erf", ["y"], ["actions"])], weights, 6, 6)
-    with pytest.raises(InputError, match="the operation Erf, which is not read"):
+    with pytest.raises(InputError, match="the operation Erf, which is not supported"):
         Policy.load(path)
     graph_file(path, [node("MatMul", ["obs", "W"], ["actions"])], weights, 6, 6, more=("h_in", "c_in"))
     with pytest.raises(InputError, match="has the inputs obs, h_in, c_in"):
         Policy.load(path)
     graph_file(path, [node("MatMul", ["obs", "W"], ["actions"])], weights, 6, 6)
-    with pytest.raises(InputError, match=r"does not say joint_names, .*: write that into a mapping file"):
+    with pytest.raises(InputError, match=r"lacks joint_names, .*: add it to a mapping file"):
         Policy.load(path)
     graph_file(path, [node("MatMul", ["obs", "W"], ["actions"])], [single(np.full((6, 6), np.nan), "W")], 6, 6)
     with pytest.raises(InputError, match="not finite"):

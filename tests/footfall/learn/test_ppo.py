@@ -185,7 +185,7 @@ def test_a_training_that_was_cut_off_goes_on_bit_for_bit(tmp_path):
         assert all((a == b).all() for a, b in zip(x, y))
     assert len(second.curve) == 2  # one look before the cut, one after it
     other = CpuTraining(robots=32, seed=5, settings=Settings(steps=6, rows=96), threads=1)
-    with pytest.raises(InputError, match="of another training: seed 4, not 5"):
+    with pytest.raises(InputError, match="to another training: seed 4, not 5"):
         other.resume(tmp_path / "half.npz")
     other = CpuTraining(robots=32, seed=4, settings=Settings(steps=6, rows=32), threads=1)
     with pytest.raises(InputError, match=r"of another training: settings rows 96, not 32$"):

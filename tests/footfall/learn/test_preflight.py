@@ -175,7 +175,7 @@ def test_others_names_of_joints_and_observations_are_taken(file, tmp_path):
         joint_names=",".join(theirs),
         observation_names=names,
     )
-    with pytest.raises(InputError, match="does not say rate"):
+    with pytest.raises(InputError, match="lacks rate"):
         Policy.load(foreign)
     mapping = tmp_path / "theirs.toml"
     aliases = "\n".join(f'"{a}" = "{b}"' for a, b in zip(theirs, NAMES))

@@ -224,7 +224,7 @@ def test_bad_calls_are_one_sentence(many):
         many.step(np.zeros((3, 12)))
     with pytest.raises(InputError, match="as many seeds"):
         many.reset(seed=[1, 2])
-    with pytest.raises(InputError, match="truth values"):
+    with pytest.raises(InputError, match="booleans"):
         many.reset(options={"reset_mask": np.zeros(24, dtype=bool)})
     with pytest.raises(InputError, match="walking needs a pose 'stand'"):
         WalkTask(robot=ff.load("mini_cheetah").replace(poses={}))

@@ -65,8 +65,8 @@ def test_code_is_run_when_the_command_line_names_it_and_not_when_a_file_does(tmp
     assert ff.Recording.load("a.mcap").meta["controller_settings"]["kp"] == 60.0
     (tmp_path / "run.toml").write_text('robot = "mini_cheetah"\ncontroller = "of_my_own:stand"\nduration = 0.1\n')
     for line, said in (
-        (["--like", "a.mcap"], "is code, which no file may run"),
-        (["run.toml"], "is code, which no file may run"),
+        (["--like", "a.mcap"], "is code, which a run file may not run"),
+        (["run.toml"], "is code, which a run file may not run"),
         (["mini_cheetah", "--controller", "of_my_own:wrong"], "of_my_own:wrong: a controller needs a rate"),
         (["mini_cheetah", "--controller", "of_my_own:stnd"], "did you mean 'stand'"),
         (["mini_cheetah", "--controller", "not_there:stand"], "cannot import the module"),

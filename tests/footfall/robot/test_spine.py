@@ -152,7 +152,7 @@ def test_a_motor_swings_the_whole_spine_by_its_swing_however_many_joints_it_has(
         (lambda: with_spine(ff.load("spined"), "passive", stiffness=-3.0), "stiffness of a spine"),
         (lambda: with_spine(ff.load("spined"), "passive", joints=["back"]), "unknown spine joint 'back'"),
         (lambda: with_spine(ff.load("spined"), "series_elastic", armature=0.0), "armature of a spine"),
-        (lambda: Spine(inner=Hold(), swing=0.1).start(ff.load("spined")), "keeps no phase"),
+        (lambda: Spine(inner=Hold(), swing=0.1).start(ff.load("spined")), "has no gait phase"),
         (lambda: Spine(inner=Hold(), brake=-1.0), "brake of Spine"),
     ],
 )

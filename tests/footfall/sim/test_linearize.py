@@ -185,7 +185,7 @@ def test_a_closed_loop_takes_no_state_and_a_step_needs_one():
         ff.linearize(sim, by="push")
     with pytest.raises(InputError, match=r"linearize\(simulation\) is its loop"):
         ff.linearize(sim.model.world)
-    with pytest.raises(InputError, match="a step has steps"):
+    with pytest.raises(InputError, match="takes steps="):
         ff.linearize(sim, sim.q, sim.v, ticks=2)
     with pytest.raises(InputError, match="at least 1, got 0"):
         ff.linearize(sim, ticks=0)

@@ -108,7 +108,7 @@ class PlanFollower(Controller):
 def take_over_plan(new: Given, old: Given, when: float) -> PlanFollower:
     """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
     if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
-        raise InputError("a plan is taken over from one PlanFollower to another")
+        raise InputError("only a PlanFollower can take over the plan of another")
     return replace(new, plan=take_over(old.plan, new.plan, when))
 
 

@@ -71,7 +71,7 @@ class Spine(ControllerWrapper):
             raise InputError(f"robot '{robot.name}' has no spine: no joint carries several of its feet")
         inner = self.inner.start(robot)
         if self.swing and self.wrapped.gait_phase(inner, 0.0) is None:
-            raise InputError(f"{self.wrapped.name} keeps no phase of its legs for a spine to swing with")
+            raise InputError(f"{self.wrapped.name} has no gait phase, which an actuated spine needs")
         if self.brake is None:
             return inner
         n = len(named)

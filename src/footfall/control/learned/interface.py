@@ -147,7 +147,7 @@ class Interface:
         """From such values; errors about what is wrong or missing name ``where``."""
         missing = [key for key in NEEDED if key not in values]
         if missing:
-            raise InputError(f"{where} does not say {', '.join(missing)}: write that into a mapping file (--mapping)")
+            raise InputError(f"{where} lacks {', '.join(missing)}: add it to a mapping file (--mapping)")
         full = {**DEFAULTS, **values}
         joints, terms = full["joint_names"], full["observation_names"]
         lists = {key: _broadcast(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}

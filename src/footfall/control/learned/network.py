@@ -103,14 +103,14 @@ class Graph:
 def _gemm(node: Node, x: Operand, W: Operand, b: Scalar | None = None) -> Operand:
     s = node.settings
     if s.get("transA", 0):
-        raise InputError("a Gemm that transposes its input is not read")
+        raise InputError("a Gemm that transposes its input is not supported")
     out = s.get("alpha", 1.0) * product(x, W.T if s.get("transB", 0) else W)
     return out if b is None else out + s.get("beta", 1.0) * np.ravel(b)
 
 
 def _layer_norm(node: Node, x: Operand, scale: Operand, shift: Scalar | None = None) -> Operand:
     if node.settings.get("axis", -1) not in (-1, 1):
-        raise InputError("a LayerNormalization over another axis than the last is not read")
+        raise InputError("a LayerNormalization over an axis other than the last is not supported")
     away = x - _mean(x)
     out = away / np.sqrt(_mean(away * away) + node.settings.get("epsilon", 1e-5)) * scale
     return out if shift is None else out + shift
@@ -123,7 +123,7 @@ def _mean(x: Operand) -> Operand:
 def _reduce_mean(node: Node, x: Scalar, axes: Given = None) -> Scalar:
     over = np.ravel(node.settings.get("axes", ()) if axes is None else axes)
     if not node.settings.get("keepdims", 1) or over.size != 1 or over[0] not in (-1, 1):
-        raise InputError("a ReduceMean over another axis than the last, or one that drops it, is not read")
+        raise InputError("a ReduceMean over an axis other than the last, or one that drops it, is not supported")
     return _mean(x)
 
 
@@ -137,7 +137,7 @@ def _clip(node: Node, x: Operand, low: Scalar | None = None, high: Scalar | None
 def _pow(node: Node, x: Scalar, power: Scalar) -> Scalar:
     value = float(np.ravel(power)[0])
     if np.size(power) != 1 or value not in (1.0, 2.0, 3.0, 0.5, -0.5, -1.0):
-        raise InputError(f"a Pow with the power {value:g} is not read")
+        raise InputError(f"a Pow with the power {value:g} is not supported")
     root = x if value == int(value) else np.sqrt(x)
     times = int(2 * value) if value != int(value) else int(value)
     out = root
@@ -153,27 +153,27 @@ def _slice(
     start, end = (int(v[0]) for v in first)
     axis = -1 if axes is None else int(np.ravel(axes)[0])
     if np.size(starts) != 1 or axis not in (-1, 1) or (axes is None and x.ndim > 1):
-        raise InputError("a Slice over another axis than the last is not read")
+        raise InputError("a Slice over an axis other than the last is not supported")
     return x[..., slice(start, end, None if steps is None else int(np.ravel(steps)[0]))]
 
 
 def _gather(node: Node, x: Operand, places: Operand) -> Operand:
     if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(places) != 1:
-        raise InputError("a Gather over another axis than the last is not read")
+        raise InputError("a Gather over an axis other than the last is not supported")
     return x[..., np.asarray(places, int)]
 
 
 def _concat(node: Node, *parts: Operand) -> Operand:
     if node.settings.get("axis", -1) not in (-1, 1):
-        raise InputError("a Concat over another axis than the last is not read")
+        raise InputError("a Concat over an axis other than the last is not supported")
     if sum(part.shape[-1] for part in parts) > _MAX_WIDTH:
-        raise InputError(f"a Concat of more than {_MAX_WIDTH} numbers is not read")
+        raise InputError(f"a Concat of more than {_MAX_WIDTH} numbers is not supported")
     return np.concatenate(parts, axis=-1)
 
 
 def _split(node: Node, x: Operand, sizes: Given = None) -> Operand:
     if node.settings.get("axis", 0) not in (-1, 1):
-        raise InputError("a Split over another axis than the last is not read")
+        raise InputError("a Split over an axis other than the last is not supported")
     if sizes is None:
         sizes = node.settings.get("split") or [x.shape[-1] // len(node.writes)] * len(node.writes)
     edges = np.cumsum([0, *np.ravel(sizes)]).astype(int)

@@ -105,12 +105,12 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
         raise InputError(f"{file} holds no network that a policy could be ({len(inner.node)} operations)")
     versions = {entry.domain: entry.version for entry in model.opset_import}
     if not 9 <= versions.get("", 0) <= NEWEST_OPSET:
-        raise InputError(f"{file} is of ONNX opset {versions.get('', 0)}: 9 to {NEWEST_OPSET} are read")
+        raise InputError(f"{file} is of ONNX opset {versions.get('', 0)}: 9 to {NEWEST_OPSET} are supported")
     constants = {t.name: _array(onnx, t, file) for t in inner.initializer}
     fed = [value for value in inner.input if value.name not in constants]
     if len(fed) != 1:
         names = ", ".join(value.name for value in fed) or "none"
-        raise InputError(f"{file} has the inputs {names}: only a policy that sees one observation is read")
+        raise InputError(f"{file} has the inputs {names}: only a policy that sees one observation is supported")
     nodes = []
     for node in inner.node:
         if node.op_type == "Constant":
@@ -154,13 +154,13 @@ def _check_sizes(network: Graph, file: Path) -> None:
         else:
             fine = all(shape is None or math.prod(shape) == (shape[-1] if shape else 1) for shape in shapes)
         if not fine:
-            raise InputError(f"{file}: an operation {node.operation} with constants of shape {shapes} is not read")
+            raise InputError(f"{file}: an operation {node.operation} with constants of shape {shapes} is not supported")
 
 
 def _node(onnx: ModuleType, node: Given, file: Path) -> Node:
     if node.op_type not in OPERATIONS or node.domain not in ("", "ai.onnx"):
         raise InputError(
-            f"{file} uses the operation {node.op_type}, which is not read: known are {', '.join(sorted(OPERATIONS))}"
+            f"{file} uses the operation {node.op_type}, which is not supported: choose from {', '.join(sorted(OPERATIONS))}"
         )
     settings = {}
     for attribute in node.attribute:
@@ -176,7 +176,7 @@ def _array(onnx: ModuleType, tensor: Given, file: Path) -> ndarray:
         raise InputError(f"{file} keeps its weights in another file: export it whole (external_data=False)")
     array = onnx.numpy_helper.to_array(tensor)
     if array.dtype.kind not in "fiub":
-        raise InputError(f"{file} holds a constant '{tensor.name}' of {array.dtype}: numbers are read")
+        raise InputError(f"{file} holds a constant '{tensor.name}' of {array.dtype}: only numbers are supported")
     return array.astype(float) if array.dtype.kind == "f" else array.astype(int)
 
 
@@ -203,7 +203,7 @@ def _width(value: Given, file: Path) -> int:
     """How many numbers an observation has: the last size of the input."""
     sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
     if len(sizes) not in (1, 2) or sizes[-1] < 1 or (len(sizes) == 2 and sizes[0] > 1):
-        raise InputError(f"{file} takes an input of shape {sizes}: a policy sees rows of observations")
+        raise InputError(f"{file} takes an input of shape {sizes}: a policy needs an input of shape (rows, observations)")
     return int(sizes[-1])
 
 

@@ -441,5 +441,5 @@ def _tuples(words: dict[str, Given]) -> dict[str, Given]:
 
 def _stand(robot: Robot) -> Float[ndarray, "nj"]:
     if "stand" not in robot.poses:
-        raise InputError(f"a policy turns joints around the pose 'stand', which robot '{robot.name}' lacks")
+        raise InputError(f"a policy moves joints about the pose 'stand', which robot '{robot.name}' lacks")
     return robot.poses["stand"].joints

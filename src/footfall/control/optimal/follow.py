@@ -44,7 +44,7 @@ class Follow(Controller):
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         if self.x.shape[1] != robot.nq + robot.nv or self.u.shape[1] != robot.nj:
-            raise InputError(f"this trajectory was made for another robot than '{robot.name}'")
+            raise InputError(f"this trajectory was made for a robot other than '{robot.name}'")
         return {}
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:

@@ -169,7 +169,7 @@ class LqrStand(Summarised, Controller):
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         if np.shape(self.gain) != (robot.nj, 2 * robot.nv) or np.shape(self.q) != (robot.nq,):
-            raise InputError(f"this LqrStand was made for another robot than '{robot.name}'")
+            raise InputError(f"this LqrStand was made for a robot other than '{robot.name}'")
         return {}
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:

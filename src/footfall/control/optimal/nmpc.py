@@ -90,7 +90,7 @@ class Nmpc(Controller):
         if self.ground is not None:
             self.ground = as_ground(self.ground)
         if self.plan is not None and not np.allclose(self.plan.interval, self.knot):
-            raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, as its own")
+            raise InputError(f"the knots of a plan for nmpc must last {self.knot:g} s, like its own knots")
         self.log: list[tuple[float, str]] = []
         self._failures: set[str] = set()
         self.goals: GaitGoals

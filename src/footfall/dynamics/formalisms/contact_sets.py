@@ -211,5 +211,5 @@ def over_constrained(found: ContactSet) -> InputError:
     return InputError(
         f"the stance {found.mode} of robot '{found.robot}' is over-constrained: its {found.rows} contact rows have rank"
         f" {found.rank}, so the forces at {', '.join(found.culprits)} are not unique"
-        " (let one of these feet go, or give constrained_dynamics a damping above 0)"
+        " (release one of these feet, or give constrained_dynamics a damping above 0)"
     )

@@ -476,7 +476,7 @@ def _least_norm(
         feet = ", ".join(column.name for column in columns if column.kind == "foot")
         raise InputError(
             f"over-constrained stance: the feet {feet} cannot all stand still in the given motion"
-            " (let one of them go, or ask for accelerations that keep them where they are)"
+            " (release one of them, or give accelerations that keep them where they are)"
         )
     internal, feet_rows = scipy.linalg.null_space(C.toarray(), rcond=_RANK), _places(columns, "foot")
     eta = x[n:]

@@ -68,7 +68,7 @@ def whole_body_inverse(
         The configuration, and how far each target is missed (``WholeBodyInverse``).
     """
     if not robot.floating:
-        raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves the legs alone")
+        raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves only the legs")
     q = posture_of(robot, q)
     feet = targets_of(robot, targets)
     wishes = _Wishes(
@@ -210,7 +210,7 @@ def _coordinates(wish: Given, what: str) -> ndarray:
         return np.full(3, np.nan)
     wish = np.asarray(wish, dtype=float)
     if wish.shape != (3,) or np.isinf(wish).any():
-        raise InputError(f"{what} must be three numbers, NaN for what is free, got {wish.tolist()}")
+        raise InputError(f"{what} must be three numbers, NaN for free components, got {wish.tolist()}")
     return wish
 
 

@@ -38,7 +38,7 @@ def write(recordings: Recording | list[Recording], folder: Path, rate: float = 5
     if abs(rate - round(rate)) > 1e-9 or rate < 1:
         raise InputError(f"a LeRobot dataset has a whole number of frames per second, got {rate:g}")
     if len({recording.robot.digest for recording in recordings}) != 1:
-        raise InputError("the episodes of a dataset are of one robot")
+        raise InputError("all episodes of a dataset must be of one robot")
     rows: list[dict[str, ndarray]] = [_episode(recording, rate) for recording in recordings]
     names = _names(recordings[0])
     data, episodes, start = [], [], 0

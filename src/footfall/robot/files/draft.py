@@ -79,8 +79,8 @@ class Draft:
         if len(roots) > 1:
             first = ", ".join(roots[:8])
             raise ModelError(
-                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or say by root=NAME"
-                " (--root NAME) which is the robot's"
+                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's"
+                " with root=NAME (--root NAME)"
             )
 
     def only(self, root: str) -> Draft:

@@ -83,7 +83,7 @@ def check_loops(robot: Robot, tree: Tree) -> None:
     names = [loop.name for loop in robot.loops]
     for loop in robot.loops:
         if names.count(loop.name) > 1:
-            raise ModelError(f"robot '{robot.name}' has two of the loop '{loop.name}'")
+            raise ModelError(f"robot '{robot.name}' has two loops named '{loop.name}'")
         known = list(tree.joint_names) if loop.kind == "joint" else list(tree.frames)
         for end in (loop.first, loop.second):
             if end not in known:
