@@ -24,19 +24,19 @@ DOCS = Path(__file__).parent
 PAGE = DOCS / "research" / "verdicts.md"
 README = DOCS.parent / "README.md"
 BEGIN, END = "<!-- papers: written by docs/generate_verdicts.py -->", "<!-- end of papers -->"
-HEAD = """# Verdicts
+HEAD = """# Verdicts: which claims of five papers hold
 
 <!-- written by docs/generate_verdicts.py; the bounds come from src/footfall_lab/papers/registered.toml -->
 
 {lines}
 
-Together: {sentence} This page is what `footfall reproduce all` said when it was last recorded; the command fails when a
+Together: {sentence} This page records the last run of `footfall reproduce all`; the command fails when a
 verdict changes.
 
 | verdict | means |
 |---|---|
 {means}
-| *ours* | a question that no paper asks: answered yes or no, listed apart, never counted |
+| *ours* | a question that no paper asks, answered yes or no: listed separately and not counted |
 
 These words, with underscores for blanks, are also those of `footfall reproduce NAME --json`: `claims[].verdict`, with
 `table` (`behaviour`, `equation`, `survey`, `time`), `spread` where there is a range or a share, `as_first_registered` where
