@@ -203,7 +203,9 @@ def _width(value: Given, file: Path) -> int:
     """How many numbers an observation has: the last size of the input."""
     sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
     if len(sizes) not in (1, 2) or sizes[-1] < 1 or (len(sizes) == 2 and sizes[0] > 1):
-        raise InputError(f"{file} takes an input of shape {sizes}: a policy needs an input of shape (rows, observations)")
+        raise InputError(
+            f"{file} takes an input of shape {sizes}: a policy needs an input of shape (rows, observations)"
+        )
     return int(sizes[-1])
 
 
