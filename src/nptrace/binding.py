@@ -132,8 +132,8 @@ class Bound:
         constant, title = self.constant, self.__name__
         if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
             raise InputError(
-                f"{title}: the argument after the function must be its constant{self.kinds}, not {type(constant).__name__}: a"
-                f" function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
+                f"{title}: the argument after the function must be its constant{self.kinds}, not {type(constant).__name__}:"
+                f" a function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
             )
 
     def key(self) -> str | None:

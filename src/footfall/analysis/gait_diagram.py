@@ -130,7 +130,7 @@ def footfall_diagram_of(
     stances = stances_of_recording(span, gap)
     order = tuple(leg for leg in ORDER if leg in stances) or tuple(stances)
     if not order:
-        raise InputError(f"robot '{rec.robot.name}' has no feet to draw the falls of")
+        raise InputError(f"robot '{rec.robot.name}' has no feet, which a gait diagram needs")
     with style():
         figure = new_figure(9.0, 2.3)
         axis = figure.subplots()

@@ -90,7 +90,7 @@ def _trunk(runs: Runs) -> Figure:
 def _contact(runs: Runs) -> Figure:
     robot = _robot(runs)
     if not robot.nf:
-        raise InputError(f"robot '{robot.name}' has no feet to plot the contact of")
+        raise InputError(f"robot '{robot.name}' has no feet, which a contact plot needs")
     figure = new_figure(9.0, 1.0 + 0.16 * robot.nf * (len(runs) + 1) + 1.15 * robot.nf)
     heights = [0.28 * (len(runs) + 1) / 2 * robot.nf / 1.15, *[1.0] * robot.nf]
     axes = figure.subplots(robot.nf + 1, 1, sharex=True, gridspec_kw={"height_ratios": heights})

@@ -96,7 +96,8 @@ class Ground(ABC):
     def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
         """Turn the geom of the ground in a MuJoCo model into this ground; further geoms go beside it."""
         raise InputError(
-            f"MuJoCo supports a plane, a heightfield or steps with one friction coefficient; the ground is a {type(self).__name__}"
+            "MuJoCo supports a plane, a heightfield or steps with one friction coefficient; the ground is a"
+            f" {type(self).__name__}"
         )
 
 

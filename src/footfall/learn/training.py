@@ -176,7 +176,9 @@ class Training(ABC):
             words = json.loads(text)
             for key, value in self._identity().items():
                 if words[key] != value:
-                    raise InputError(f"the checkpoint {path} belongs to another training: {_other(key, words[key], value)}")
+                    raise InputError(
+                        f"the checkpoint {path} belongs to another training: {_other(key, words[key], value)}"
+                    )
             _check_numbers(arrays, own)
             curve = [{key: float(row[key]) for key in COLUMNS} for row in words["curve"]]
             seconds = _amount(words["seconds"])

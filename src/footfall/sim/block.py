@@ -64,7 +64,9 @@ class Block:
             raise unknown("coordinates of a block", self.coordinates, COORDINATES)
         contact = as_contact_model(self.contact)
         if contact.hard:
-            raise InputError("a block is a differential equation, and hard contact gives impulses: choose compliant contact")
+            raise InputError(
+                "a block is a differential equation, and hard contact gives impulses: choose compliant contact"
+            )
         object.__setattr__(self, "contact", contact)
 
     # -- sizes and names ---------------------------------------------------------------------------------------------

@@ -529,9 +529,9 @@ def linearize(
             )
         return linearize_loop(world, ticks)
     if q is None or v is None:
-        raise InputError("a step is linearised at a state, linearize(world, q, v); a closed loop by linearize(simulation)")
+        raise InputError("a step needs a state, linearize(world, q, v); a closed loop is linearize(simulation)")
     if ticks != 1:
-        raise InputError("ticks= is for a closed loop, linearize(simulation, ticks=...): a step at a state takes steps=")
+        raise InputError("ticks= is for a closed loop, linearize(simulation, ticks=...): a step takes steps=")
     model = _model(world, dt, steps)
     step = _linear_step(
         model.world, model.integrator, model.dt, model.substeps, (by,) if isinstance(by, str) else tuple(by)

@@ -189,7 +189,7 @@ def gradient(
     traced = tracer.trace(function, *examples, differentiable=True, assume_valid=settled, reverse=True)
     sig = signature.of(function, examples, traced, names)
     if len(traced.outputs) != 1:
-        raise InputError(f"{sig.function} returns {len(traced.outputs)} numbers, and gradient needs a function that returns one: use jacobian")
+        raise InputError(f"{sig.function} returns {len(traced.outputs)} numbers, gradient needs one: use jacobian")
     where = signature.positions(wrt, sig.names, "wrt")
     first = list(itertools.accumulate(sig.sizes, initial=0))
     chosen = [i for k in where for i in range(first[k], first[k + 1])]

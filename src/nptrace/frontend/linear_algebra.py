@@ -36,7 +36,7 @@ def _matrix(a: Operand, name: str) -> np.ndarray:
         raise refusal(f"np.linalg.{name} of shape {A.shape} cannot be traced: one square matrix can")
     if len(A) > LARGEST:
         raise refusal(
-            f"np.linalg.{name} of {len(A)} unknowns cannot be traced: more than {LARGEST} would unroll into too much code;"
-            " nptrace.solve has solvers with loops"
+            f"np.linalg.{name} of {len(A)} unknowns cannot be traced: more than {LARGEST} would unroll into too much"
+            " code; nptrace.solve has solvers with loops"
         )
     return A

@@ -101,7 +101,7 @@ class Tracer:
         given, new = (tree.shapes(tree.flatten(pytree, truths=True)[0]) for pytree in (found, near))
         if changed or new != given:
             raise refusal(
-                f"custom_fixed_point: the Newton step must return the same structure as its argument{f', but {changed}' if changed else ''}"
+                f"custom_fixed_point: the Newton step must return what it is given{f', but {changed}' if changed else ''}"
             )
         return self._each(self.graph.custom_fixed_point, found, near)
 

@@ -40,7 +40,7 @@ class Scalar:
     # -- arithmetic (the binary operators are set below) ----------------------------------------------------------
     def __neg__(self) -> "Scalar":
         if self.is_truth:
-            raise refusal("a boolean cannot be negated by a minus sign: use ~condition, or 1.0 * condition to make it a number")
+            raise refusal("a boolean cannot be negated: use ~condition, or 1.0 * condition to make it a number")
         return Scalar(self.graph, self.graph.neg(self.node))
 
     def __pos__(self) -> "Scalar":

@@ -121,7 +121,8 @@ def _single(policy: Interface, expected: Interface, expected_name: str) -> Itera
     if policy.stacking != expected.stacking and max(policy.history, expected.history) > 1:
         yield Mismatch(
             "history",
-            f"the observation history is stacked by {policy.stacking} in the policy, by {expected.stacking} in {expected_name}",
+            f"the observation history is stacked by {policy.stacking} in the policy, by {expected.stacking} in"
+            f" {expected_name}",
         )
 
 

@@ -160,7 +160,8 @@ def _check_sizes(network: Graph, file: Path) -> None:
 def _node(onnx: ModuleType, node: Given, file: Path) -> Node:
     if node.op_type not in OPERATIONS or node.domain not in ("", "ai.onnx"):
         raise InputError(
-            f"{file} uses the operation {node.op_type}, which is not supported: choose from {', '.join(sorted(OPERATIONS))}"
+            f"{file} uses the operation {node.op_type}, which is not supported: choose from"
+            f" {', '.join(sorted(OPERATIONS))}"
         )
     settings = {}
     for attribute in node.attribute:
