@@ -196,6 +196,7 @@ class Task(ABC):
     levels: ClassVar[int] = 1  # of difficulty
     settings: ClassVar[Mapping[str, Given]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
     walks: ClassVar[bool] = True  # a policy can be tried by a command to walk on level ground
+    score_meaning: ClassVar[str] = "how well the task is done, from 0 to 1"
     exam_robots: ClassVar[int] = 0  # of an exam during a training; 0 where nothing that was learned is lost again
     bench_seconds: ClassVar[float] = 60.0  # [s] that benches train
     bench_all_robots: ClassVar[bool] = False  # benches train it for every robot, not for the first alone
@@ -481,6 +482,17 @@ class TermTask(Task):
     @property
     def settings(self) -> Mapping[str, Given]:  # type: ignore[override]
         return self.table.training
+
+    @property
+    def score_meaning(self) -> str:  # type: ignore[override]
+        """What ``score`` is, in words."""
+        table = self.table
+        if self.levels > 1:
+            return f"mean level of difficulty reached, as a fraction of {self.levels}"
+        term = table.rewards.get(table.score)
+        function = REWARDS.get(term.name if term is not None else table.score)
+        words = (function.__doc__ or "").partition("\n")[0].strip().rstrip(".") if function is not None else ""
+        return (words[:1].lower() + words[1:]) or f"the term '{table.score}'"
 
     @cached_property
     def size(self) -> Size:
