@@ -235,8 +235,8 @@ def torque(tick: Tick) -> Scalar:
 
 def foot_slip(tick: Tick) -> Scalar:
     """Squared horizontal speed of the feet that are down, summed over the feet [m²/s²]."""
-    u = foot_velocities(tick.robot, tick.q, tick.v)
-    return np.sum(tick.contact * (u[:, 0] * u[:, 0] + u[:, 1] * u[:, 1])) / tick.size.length
+    u = foot_velocities(tick.robot, tick.q, tick.v)[:, 3:5]
+    return np.sum(tick.contact * np.sum(u * u, axis=1)) / tick.size.length
 
 
 def feet_on_edge(tick: Tick) -> Scalar:
