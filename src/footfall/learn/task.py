@@ -504,7 +504,7 @@ class TermTask(Task):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        return default_randomisation(self.table, self.robot.mass, self.size.impulse)
+        return default_randomisation(self.table, self.robot.mass, self.size.impulse, self.size.length)
 
     @property
     def world(self) -> dict[str, Given]:

@@ -21,6 +21,7 @@ from footfall.learn.ppo import Settings
 from footfall.learn.randomise import RANGES, Randomisation, Range, checked_range
 from footfall.learn.terms import CRITIC, ON_COURSES, REWARDS, TERMINATIONS, Function, Term, checked_parameters
 from footfall.plugins import named_object, names_code
+from footfall.spatial.gravity import STANDARD
 from nptrace._types import Given
 
 FOLDER = Path(__file__).parent / "task_files"
@@ -28,8 +29,8 @@ COMMANDS = ("forward", "sideways", "turn")
 PLANE, COURSE, STAND, ANY_POSE = "plane", "course", "stand", "any_pose"
 STARTS = (STAND, ANY_POSE)
 CONTACTS = ("default", "yielding")
-# of the robot's mass: an impulse for each kilogram [m/s], a load as a part of it
-PER_MASS = {"push_per_mass": "push", "payload_per_mass": "payload"}
+# an impulse for each kilogram of the robot [m/s], a load as a part of its mass, a force as a part of its weight
+PER_MASS = {"push_per_mass": "push", "payload_per_mass": "payload", "force_per_weight": "force"}
 _MAX_BYTES = 1 << 20
 _DRIVE = ("rate", "reach", "history", "gait", "period", "scale_period", "duty", "kp", "kd", "scan")
 _SECTIONS = (
@@ -387,16 +388,20 @@ class _Reader:
         return float(value)
 
 
-def default_randomisation(spec: TaskSpec, mass: float, impulse: float) -> Randomisation:
-    """Return the ranges of a robot with a mass [kg], whose pushes scale by ``impulse``."""
+def default_randomisation(spec: TaskSpec, mass: float, impulse: float, length: float) -> Randomisation:
+    """Return the ranges of a robot with a mass [kg], whose pushes scale by ``impulse`` and whose lengths by another."""
     given = dict(spec.randomise)
     for key, plain in PER_MASS.items():
         if key in given:
             low, high = given.pop(key)
-            given[plain] = (low * mass, high * mass)
+            most = mass * STANDARD if key == "force_per_weight" else mass
+            given[plain] = (low * most, high * most)
         elif plain == "push":
             low, high = given.get(plain, Randomisation().push)
             given[plain] = (low * impulse, high * impulse)
+    if "softness" in given:
+        low, high = given["softness"]
+        given["softness"] = (low * length, high * length)
     return Randomisation(**given)
 
 
