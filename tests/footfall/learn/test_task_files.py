@@ -17,8 +17,8 @@ from footfall.learn.ppo import Settings
 from footfall.learn.preflight import preflight, task_of
 from footfall.learn.randomise import Randomisation
 from footfall.learn.rough import RoughTask
-from footfall.learn.task_spec import code_names, example, shipped, shipped_names, task_spec
-from footfall.learn.tasks import TASKS, task_from
+from footfall.learn.task_spec import code_names, example, shipped, shipped_names
+from footfall.learn.tasks import TASKS, load_task
 from footfall.learn.training import CpuTraining, train
 from footfall.learn.walk import WalkTask
 
@@ -50,7 +50,7 @@ def weights_after(task, iterations=2):
 
 @pytest.mark.parametrize("name", ["walk", "rough_blind"])
 def test_a_copy_of_a_shipped_task_trains_bit_for_bit_like_it(tmp_path, name):
-    copy = task_from(task_spec(copied(tmp_path, name)), DYNAKAT)
+    copy = load_task(copied(tmp_path, name), DYNAKAT)
     assert copy.spec is not None
     (one, row), (other, again) = weights_after(TASKS[name].of(DYNAKAT)), weights_after(copy)
     assert all((a == b).all() for a, b in zip(one, other))
@@ -63,7 +63,7 @@ def test_every_shipped_task_is_a_file_and_the_same_kernels_on_a_gpu(tmp_path, na
     """Its copy gives the same CUDA source, so the same bits on any card."""
     assert name in shipped_names()
     assert shipped(name).kind == shipped(name).name == name
-    task, copy = TASKS[name].of(DYNAKAT), task_from(task_spec(copied(tmp_path, name)), DYNAKAT)
+    task, copy = TASKS[name].of(DYNAKAT), load_task(copied(tmp_path, name), DYNAKAT)
     assert task.drive == copy.drive
     assert task.default_randomisation == copy.default_randomisation
     assert (task.seconds, task.dt, dict(task.settings)) == (copy.seconds, copy.dt, dict(copy.settings))
@@ -85,7 +85,7 @@ def test_a_changed_weight_and_a_changed_parameter_are_felt(tmp_path):
         d=("friction = [0.5, 1.1]", "friction = [0.4, 0.4]"),
         e=('type = "plane"', 'type = "slope:5"'),
     )
-    env = WalkEnv(task=task_from(task_spec(path), DYNAKAT), randomise={"joints": 0.0})
+    env = WalkEnv(task=load_task(path, DYNAKAT), randomise={"joints": 0.0})
     env.reset(seed=1)
     lanes = env.lanes
     assert lanes.limit == 350
@@ -145,7 +145,7 @@ def test_a_users_terms_change_reward_critic_command_and_ends_as_numpy_says(tmp_p
     assert set(code_names(tomllib.loads(path.read_text()))) == {
         f"own_terms_one:{name}" for name in ("calm", "loads", "quick", "draw")
     }
-    task = task_from(task_spec(path, allow_code=True), DYNAKAT)
+    task = load_task(path, DYNAKAT, allow_code=True)
     own, plain = WalkEnv(task=task, randomise=False), WalkEnv(task=WalkTask.of(DYNAKAT), randomise=False)
     _, drawn = own.reset(seed=3)
     assert 0.2 <= drawn["command"][0] <= 0.3
@@ -160,7 +160,7 @@ def test_a_users_terms_change_reward_critic_command_and_ends_as_numpy_says(tmp_p
     given = own.lanes.privileged(slice(None))
     np.testing.assert_allclose(given[0], own.lanes.batch.state.forces[0, :4, 2] / 100.0, rtol=1e-5)
     stopping = path.read_text().replace("speed = 400.0", "speed = -1.0")
-    env = WalkEnv(task=task_from(task_spec(written(tmp_path, stopping), allow_code=True), DYNAKAT), randomise=False)
+    env = WalkEnv(task=load_task(written(tmp_path, stopping), DYNAKAT, allow_code=True), randomise=False)
     env.reset(seed=3)
     assert env.step(action)[2]
 
@@ -197,7 +197,7 @@ def test_a_policy_sees_what_its_task_says_in_that_order(tmp_path):
         ),
         b=("reach = 0.5 ", "reach = 0.3 "),
     )
-    task = task_from(task_spec(path), DYNAKAT)
+    task = load_task(path, DYNAKAT)
     env = WalkEnv(task=task, randomise=False)
     seen, drawn = env.reset(seed=1)
     assert len(seen) == 9 + DYNAKAT.nj
@@ -297,7 +297,7 @@ def test_a_wrong_file_is_refused_in_one_sentence_that_names_the_culprit(tmp_path
     assert old in text
     path = written(tmp_path, text.replace(old, new, 1))
     with pytest.raises(InputError, match=words) as refused, np.errstate(all="ignore"):
-        task_from(task_spec(path), DYNAKAT)
+        load_task(path, DYNAKAT)
     assert "\n" not in str(refused.value)
 
 
@@ -313,12 +313,12 @@ def test_a_users_term_that_is_none_is_refused_before_any_trace(tmp_path, name, w
     written(tmp_path, OWN, "own_terms_three.py")
     path = written(tmp_path, f'[rewards]\nmine = {{ term = "own_terms_three:{name}", weight = 1.0 }}\n')
     with pytest.raises(InputError, match=words):
-        task_from(task_spec(path, allow_code=True), DYNAKAT)
+        load_task(path, DYNAKAT, allow_code=True)
 
 
 def test_a_file_of_one_reward_is_enough(tmp_path):
     path = written(tmp_path, "[rewards]\nalive = { weight = 1.0 }\n")
-    task = task_from(task_spec(path), DYNAKAT)
+    task = load_task(path, DYNAKAT)
     assert task.default_randomisation.push[1] == pytest.approx(Randomisation().push[1] * task.size.impulse)
     env = WalkEnv(task=task, randomise=False)
     env.reset(seed=0)
