@@ -112,9 +112,9 @@ def command(
     subject = load_robot(robot)
     file = out if out is not None else Path(f"{subject.name}-{Path(task).stem}.npz")
 
-    with progress("training") as report_progress:
-        results: list[Trained] = []
-        try:
+    results: list[Trained] = []
+    try:
+        with progress("training") as report_progress:
             trained = train(
                 subject,
                 file,
@@ -134,9 +134,9 @@ def command(
                 allow_code=allow_code,
                 ended=results.append,
             )
-        finally:
-            if results and results[0].ended in ("SIGINT", "SIGTERM", "error"):
-                _stopped(results[0])
+    finally:
+        if results and results[0].ended in ("SIGINT", "SIGTERM", "error"):
+            _stopped(results[0])
     if as_json:
         training, last = trained.training, trained.last
         print_json(
