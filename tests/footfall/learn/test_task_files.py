@@ -89,7 +89,7 @@ def test_a_changed_weight_and_a_changed_parameter_are_felt(tmp_path):
     env.reset(seed=1)
     lanes = env.lanes
     assert lanes.limit == 350
-    assert lanes.batch.parameters["ground.friction"][0] == np.float32(0.4)
+    assert lanes.batch.parameters["ground.friction"][0] == pytest.approx(0.4)
     forward = float(lanes.batch.command["forward"][0])
     assert forward == pytest.approx(0.5 * lanes.task.size.speed)
     _, _, _, _, info = env.step(np.zeros(DYNAKAT.nj, np.float32))
@@ -252,7 +252,7 @@ def test_slip_counts_feet_that_are_down_alone():
     ("old", "new", "words"),
     [
         ("[physics]", "[physic]", r"unknown key of the task mine.toml 'physic' \(did you mean 'physics'\?\)"),
-        ("velocity_tracking", "velocity_trackin", r"unknown term of the reward 'tracking' .* did you mean 'velocity_t"),
+        ("velocity_tracking", "velocity_trackin", r"unknown term of the reward 'tracking' .*did you mean 'velocity_t"),
         (
             "weight = 1.5, error",
             'weight = "much", error',
@@ -274,7 +274,7 @@ def test_slip_counts_feet_that_are_down_alone():
         ("critic = []", 'critic = ["course"]', r"the term 'course' .* is of courses: it needs  type = \"course\""),
         ("friction = [0.5, 1.1]", "friction = [1.1, 0.5]", r"friction of \[randomise\] .* must be a range"),
         ("friction = [0.5, 1.1]", 'friction = "low"', r"friction of \[randomise\] .* must be a range"),
-        ("friction = [0.5, 1.1]", "frictoin = [0.5, 1.1]", r"unknown key of \[randomise\] .* did you mean 'friction'"),
+        ("friction = [0.5, 1.1]", "frictoin = [0.5, 1.1]", r"unknown key of \[randomise\] .*did you mean 'friction'"),
         ("forward = [-0.3, 0.8]", "forward = [0.8]", "the command forward of the task mine.toml must be a range"),
         (
             'type = "plane"',
