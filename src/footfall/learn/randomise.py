@@ -120,7 +120,7 @@ class Randomisation:
         """Return options of the simulation that what is drawn needs, in place of the task's own."""
         if not self.further("softness"):
             return {}
-        soft = soft_contact(robot, self.softness[0], np.zeros(2))
+        soft = soft_contact(robot, self.softness[0], np.ones(2))
         return {"contact": Compliant(exponent=1.0, **{key: float(value) for key, value in soft.items()})}
 
     @staticmethod
