@@ -59,8 +59,8 @@ COMMAND_RANGES = shipped("walk").commands
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WalkTask(TermTask):
-    """A robot, its drive, and what its walking is worth, on any ground: ``task_files/walk.toml`` unless ``spec`` says
-    otherwise. ``weights`` change those of the file.
+    """The task of following a velocity command, on any ground: ``task_files/walk.toml`` unless ``spec`` is given.
+    ``weights`` override those of the file.
 
     dt: physics step [s].
     """
