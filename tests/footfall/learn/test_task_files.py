@@ -341,20 +341,3 @@ def test_the_command_writes_an_example_that_trains(tmp_path, capsys, monkeypatch
     said = capsys.readouterr().out
     assert "score: fraction of the feet that are down and up as the clock's gait says" in said
     assert (tmp_path / "dynakat-mine.npz").is_file()
-
-
-def test_a_shipped_task_beside_the_kinds_is_trained_by_its_name(tmp_path):
-    """``walk_any_ground`` differs from ``walk`` by what it draws alone."""
-    done = train(DYNAKAT, tmp_path / "p.npz", "walk_any_ground", "cpu", robots=4, iterations=1, settings=SMALL)
-    task, walk = done.training.task, WalkTask.of(DYNAKAT)
-    assert isinstance(task, WalkTask)
-    assert task.drive == walk.drive
-    assert task.weights == walk.weights
-    weight = 9.81 * DYNAKAT.mass
-    drawn = done.training.randomisation
-    assert drawn.force == pytest.approx((0.0, 0.2 * weight))
-    assert drawn.softness == pytest.approx((0.0, 0.03 * task.size.length))
-    assert Policy.load(done.policy).task == "walk walk_any_ground"
-    assert preflight(done.policy, DYNAKAT, seconds=0).ok
-    with pytest.raises(InputError, match=r"unknown task 'walk_any_grund' \(did you mean 'walk_any_ground'"):
-        train(DYNAKAT, tmp_path / "p.npz", "walk_any_grund", "cpu")
