@@ -121,7 +121,8 @@ class Randomisation:
         if not self.further("softness"):
             return {}
         soft = soft_contact(robot, self.softness[0], np.ones(2))
-        return {"contact": Compliant(exponent=1.0, **{key: float(value) for key, value in soft.items()})}
+        numbers: dict[str, Given] = {key: float(value) for key, value in soft.items()}
+        return {"contact": Compliant(exponent=1.0, **numbers)}
 
     @staticmethod
     def full(robot: Robot) -> Randomisation:

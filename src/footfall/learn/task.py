@@ -579,7 +579,7 @@ class TermTask(Task):
         return np.concatenate([term.value(CRITIC, tick) for term in critic]) if critic else ()
 
     @cached_property
-    def privileged_count(self) -> int:  # type: ignore[override]
+    def privileged_count(self) -> int:
         tick = self._standing()
         return len(self.privileged(tick.state, tick.command, tick.parameters))
 

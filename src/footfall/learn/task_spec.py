@@ -313,7 +313,7 @@ class _Reader:
         return checked
 
     def points(self, value: Given, what: str) -> tuple[tuple[float, float], ...]:
-        pairs = value if isinstance(value, list) else [None]
+        pairs: list[Given] = value if isinstance(value, list) else [()]
         if not all(isinstance(p, list) and len(p) == 2 and all(map(is_number, p)) for p in pairs):
             raise InputError(f"{what} must be a list of points [forward, left] in metres, got {value!r}")
         return tuple((float(x), float(y)) for x, y in pairs)

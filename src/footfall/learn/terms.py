@@ -71,7 +71,7 @@ class Tick:
         return self.task.size
 
     @property
-    def t(self) -> Scalar:
+    def t(self) -> float:
         """Time of the policy's clock [s]."""
         return self.state.tick / self.drive.rate
 
