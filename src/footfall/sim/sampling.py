@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -33,8 +34,9 @@ from footfall.contact.planning import Planning
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.posture import standing_joints
-from footfall.control.stand_gains import stand_gains
-from footfall.errors import FootfallError, InputError, unknown
+from footfall.control.stand_gains import stand_gains, walk_gains
+from footfall.errors import InputError, unknown
+from footfall.gait.pattern import LEGS
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.joints import JointModel
@@ -42,12 +44,15 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, Gravity
-from nptrace._types import Operand, PyTree, Scalar
+from nptrace._types import Given, Operand, PyTree
 
 METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
 _SIZES = np.array([0.3, 0.6, 1.0, 1.5], np.float32)  # of the noise, mixed over the samples: fine and coarse search
 _WORST = 1e9  # cost of a sample that is not finite
+_DEFAULTS = {"spline": "cubic", "samples": 512, "knots": 6, "plan_rate": 50.0, "noise": (0.1, 0.2, 0.3), "collisions": False}
+_INTERVAL, _HEIGHT = 0.08, 0.29  # [s] between knots, of a robot that stands so high [m]
+_MASS = 8.9  # of a robot for which the default stiffness of planning contact is meant [kg]
 
 
 # -- what is planned for -----------------------------------------------------------------------------------------------
@@ -62,6 +67,7 @@ class Moment:
     t: float  # [s]
     goal: Float[ndarray, "n"]  # by ``PlanningTask.goal``
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+    ground: Ground  # of the rollouts
 
 
 class PlanningTask(ABC):
@@ -71,6 +77,8 @@ class PlanningTask(ABC):
     """
 
     gait_period: float | None = None  # [s] of a periodic motion: new knots are what was planned one period ago
+    gain: float = 1.0  # factor of the gains of the joints
+    settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
 
     @abstractmethod
     def cost(self, robot: Robot, now: Moment) -> float:
@@ -181,6 +189,7 @@ def rollout(
             t=now,
             goal=goal,
             forces=acted.forces[: robot.nf],
+            ground=model.world.ground,
         )
         return (after.q, after.v, total + model.task.cost(robot, moment), now), 0.0
 
@@ -216,6 +225,21 @@ def average(
     return np.tensordot(weights / weights.sum(), knots, 1).astype(float)
 
 
+def planning_contact(robot: Robot) -> Planning:
+    """Return the contact model of a planner, as stiff as the robot is heavy.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        ``contact.Planning`` in which every robot of its size sinks as deep as a Mini Cheetah in the default.
+    """
+    heavier, default = robot.mass / _MASS, Planning()
+    return Planning(
+        stiffness=heavier * default.stiffness, damping=heavier * default.damping, slip_speed=default.slip_speed
+    )
+
+
 # -- the controller ----------------------------------------------------------------------------------------------------
 @dataclass(eq=False, kw_only=True)
 class _Planner:
@@ -227,6 +251,8 @@ class _Planner:
     lower: Float[ndarray, "nj"]  # limits of targets, relative to the posture [rad]
     upper: Float[ndarray, "nj"]
     centers: list[Float[ndarray, "nj"]]
+    interval: float  # between two knots [s]
+    horizon: int  # steps of a rollout
 
 
 @dataclass(eq=False)
@@ -241,23 +267,26 @@ class Sampling(Controller):
     >>> ff.Simulation(robot, ff.control.Sampling(still)).run(1.0)
 
     Args:
-        task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``.
-        samples: Number of rollouts per iteration.
-        knots: Knots of the spline.
-        interval: Time between two knots [s].
-        plan_rate: Plans per second [Hz].
+        task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``, whose ``settings``
+            are the defaults of what follows.
+        samples: Number of rollouts per iteration; 512 unless given.
+        knots: Knots of the spline; 6 unless given.
+        interval: Time between two knots [s]; 0.08 for a Mini Cheetah unless given, and in proportion to the square root
+            of the standing height for other robots.
+        plan_rate: Plans per second [Hz]; 50 unless given.
         rate: Rate at which the joint targets are updated [Hz].
         dt: Step of the rollouts [s].
-        spline: ``zero``, ``linear`` or ``cubic``.
-        noise: Standard deviation of the joint targets [rad]: a number, or one per joint of a leg.
+        spline: ``zero``, ``linear`` or ``cubic``, the default.
+        noise: Standard deviation of the joint targets [rad]: a number, or one per joint of a leg; (0.1, 0.2, 0.3) unless
+            given.
         method: ``mppi``, ``cem`` or ``best``.
         temperature: Of ``mppi``, relative to the spread of the costs.
-        elite: Of ``cem``: number of samples that are averaged; a twentieth unless given.
+        elite: Of ``cem``, number of samples that are averaged; a twentieth unless given.
         iterations: Iterations per plan; the noise is halved after each.
-        kp: Gain of the joints [N m/rad]; in proportion to the robot's weight unless given.
+        kp: Gain of the joints [N m/rad]; ``walk_gains`` unless given.
         kd: Gain of the joints [N m s/rad].
         pose: Joint positions that targets are relative to [rad]; the stand unless given.
-        contact: Contact model of the rollouts.
+        contact: Contact model of the rollouts; ``planning_contact`` unless given.
         joints: Joint effects in the rollouts; ideal joints unless given.
         ground: Ground of the rollouts; a level plane unless given.
         collisions: Links that touch the ground in the rollouts.
@@ -267,14 +296,14 @@ class Sampling(Controller):
     """
 
     task: PlanningTask | Callable[[Robot, Moment], float]
-    samples: int = 512
-    knots: int = 6
-    interval: float = 0.08
-    plan_rate: float = 50.0
+    samples: int | None = None
+    knots: int | None = None
+    interval: float | None = None
+    plan_rate: float | None = None
     rate: float = 200.0
     dt: float = 0.01
-    spline: str = "cubic"
-    noise: float | tuple[float, ...] = (0.1, 0.2, 0.3)
+    spline: str | None = None
+    noise: float | tuple[float, ...] | None = None
     method: str = "mppi"
     temperature: float = 0.2
     elite: int | None = None
@@ -285,7 +314,7 @@ class Sampling(Controller):
     contact: ContactModel | None = None
     joints: JointModel | None = None
     ground: Ground | None = None
-    collisions: bool | str | Sequence[str] = False
+    collisions: bool | str | Sequence[str] | None = None
     self_collision: str | None = None
     model: Robot | None = None
     seed: int = 0
@@ -293,8 +322,17 @@ class Sampling(Controller):
     info = ControllerInfo(traceable=False, follows_command=True)
 
     def __post_init__(self) -> None:
-        for key in ("interval", "plan_rate", "rate", "dt", "temperature"):
+        if not isinstance(self.task, PlanningTask):
+            if not callable(self.task):
+                raise InputError(f"sampling takes cost(robot, now) or a PlanningTask, got {type(self.task).__name__}")
+            self.task = _FunctionTask(self.task)
+        for key, default in {**_DEFAULTS, **self.task.settings}.items():
+            if getattr(self, key) is None:
+                setattr(self, key, default)
+        for key in ("plan_rate", "rate", "dt", "temperature"):
             positive_number(getattr(self, key), f"{key} of sampling")
+        if self.interval is not None:
+            positive_number(self.interval, "interval of sampling")
         for key, least in (("samples", 2), ("knots", 2), ("iterations", 1)):
             setattr(self, key, whole_number(getattr(self, key), f"{key} of sampling", least))
         whole_number(self.seed, "seed of sampling", 0)
@@ -308,28 +346,32 @@ class Sampling(Controller):
         for name, rate in (("rate", self.rate), ("1 / dt", 1.0 / self.dt)):
             if abs(rate / self.plan_rate - round(rate / self.plan_rate)) > 1e-9:
                 raise InputError(f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz")
-        if self.interval < 1.0 / self.plan_rate - 1e-12:
-            raise InputError(f"interval of sampling must be at least a planning period of {1.0 / self.plan_rate:g} s")
-        if not isinstance(self.task, PlanningTask):
-            if not callable(self.task):
-                raise InputError(f"sampling takes cost(robot, now) or a PlanningTask, got {type(self.task).__name__}")
-            self.task = _FunctionTask(self.task)
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
         self._failed = False
 
-    @property
-    def horizon(self) -> int:
-        """The number of steps of a rollout."""
-        return round((self.knots - 1) * self.interval / self.dt) - round((self.interval - 1.0 / self.plan_rate) / self.dt)
+    def knot_interval(self, robot: Robot) -> float:
+        """Return the time between two knots [s]."""
+        scaled = _INTERVAL * float(np.sqrt(robot.poses["stand"].height / _HEIGHT)) if "stand" in robot.poses else _INTERVAL
+        interval = scaled if self.interval is None else self.interval
+        if interval < 1.0 / self.plan_rate - 1e-12:
+            raise InputError(f"interval of sampling must be at least a planning period of {1.0 / self.plan_rate:g} s")
+        return interval
+
+    def horizon(self, robot: Robot) -> int:
+        """Return the number of steps of a rollout."""
+        interval = self.knot_interval(robot)
+        return round((self.knots - 1) * interval / self.dt) - round((interval - 1.0 / self.plan_rate) / self.dt)
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
         return standing_joints(robot) if self.pose is None else np.asarray(self.pose, dtype=float)
 
     def gains(self, robot: Robot) -> tuple[float, float]:
         """Return kp and kd of the joints."""
-        kp, kd = stand_gains(robot)
+        assert isinstance(self.task, PlanningTask)
+        walks = tuple(robot.foot_names) == LEGS and "stand" in robot.poses
+        kp, kd = (self.task.gain * gain for gain in (walk_gains(robot) if walks else stand_gains(robot)))
         return (kp if self.kp is None else self.kp), (kd if self.kd is None else self.kd)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -361,9 +403,9 @@ class Sampling(Controller):
             plans_with,
             Hold(posture, kp=kp, kd=kd, rate=round(1.0 / self.dt)),
             dt=self.dt,
-            contact=Planning() if self.contact is None else self.contact,
+            contact=planning_contact(plans_with) if self.contact is None else self.contact,
             joints=JointModel.ideal() if self.joints is None else self.joints,
-            collisions=self.collisions,
+            collisions=self.collisions or False,
             self_collision=self.self_collision,
             gravity=gravity,
             **with_ground,
@@ -372,7 +414,7 @@ class Sampling(Controller):
         model = PlanningModel(sim.model.world, self.task, posture, float(kp), float(kd), self.dt)
         goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
         goal = np.asarray(goal, dtype=float).reshape(-1)
-        K, nj, S, m = self.knots, robot.nj, self.horizon, round(1.0 / (self.plan_rate * self.dt))
+        K, nj, S, m = self.knots, robot.nj, self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
         rolled = compile(
             rollout,
             model,
@@ -397,6 +439,8 @@ class Sampling(Controller):
             lower=np.maximum(lower, -np.pi).astype(np.float32),
             upper=np.minimum(upper, np.pi).astype(np.float32),
             centers=centers,
+            interval=self.knot_interval(robot),
+            horizon=S,
         )
 
     # -- a tick ------------------------------------------------------------------------------------------------------
@@ -419,7 +463,8 @@ class Sampling(Controller):
         return JointCommand(model.posture + target, 0.0, model.kp, model.kd), memory
 
     def _target(self, memory: dict[str, PyTree], times: Float[ndarray, "m"]) -> Float[ndarray, "m nj"]:
-        weights = spline_weights(times - memory["begin"], self.knots, self.interval, self.spline)
+        assert self._planner is not None
+        weights = spline_weights(times - memory["begin"], self.knots, self._planner.interval, self.spline)
         return weights @ memory["knots"]
 
     def _plan(
@@ -435,7 +480,7 @@ class Sampling(Controller):
         goal, kept = task.goal(now, q, v, command, memory["task"])
         mean, begin = self._shifted(memory["knots"], memory["begin"], now)
         weights = spline_weights(
-            now - begin + self.dt * (np.arange(self.horizon) + 0.5), self.knots, self.interval, self.spline
+            now - begin + self.dt * (np.arange(planner.horizon) + 0.5), self.knots, planner.interval, self.spline
         )
         shared = [np.asarray(x, np.float32) for x in (q, v)]
         after = [weights.astype(np.float32), np.asarray(goal, np.float32).reshape(-1), np.float32(now)]
@@ -469,13 +514,14 @@ class Sampling(Controller):
         self, knots: Float[ndarray, "k nj"], begin: float, now: float
     ) -> tuple[Float[ndarray, "k nj"], float]:
         """Return the knots with those that are over replaced by new ones at the end."""
-        assert isinstance(self.task, PlanningTask)
-        while now - begin >= self.interval - 1e-9:
+        assert isinstance(self.task, PlanningTask) and self._planner is not None
+        interval = self._planner.interval
+        while now - begin >= interval - 1e-9:
             new = knots[-1]
             if self.task.gait_period is not None:
-                back = np.array([self.knots * self.interval - self.task.gait_period])
-                new = spline_weights(back, self.knots, self.interval, self.spline)[0] @ knots
-            knots, begin = np.concatenate([knots[1:], new[None]]), begin + self.interval
+                back = np.array([self.knots * interval - self.task.gait_period])
+                new = spline_weights(back, self.knots, interval, self.spline)[0] @ knots
+            knots, begin = np.concatenate([knots[1:], new[None]]), begin + interval
         return knots, begin
 
     def _samples(

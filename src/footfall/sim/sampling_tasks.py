@@ -7,6 +7,7 @@ torques with its weight times H.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from jaxtyping import Float
@@ -60,13 +61,15 @@ class Walk(PlanningTask):
         object.__setattr__(self, "period", 0.4 * scale.time if self.period is None else self.period)
         object.__setattr__(self, "lift", 0.06 * scale.length if self.lift is None else self.lift)
         object.__setattr__(self, "delays", np.array(gait_named(self.gait).delays))
+        feet = foot_positions(self.robot, self.robot.state("stand")[0])
+        object.__setattr__(self, "_length", float(feet[:2, 0].mean() - feet[2:, 0].mean()))
 
     @property
     def gait_period(self) -> float | None:  # type: ignore[override]
         return self.period
 
     def cost(self, robot: Robot, now: Moment) -> float:
-        scale, stand, radii = Scale.of(self.robot), self.robot.poses["stand"], [f.radius for f in self.robot.feet]
+        scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
         R, since = to_rotation(now.q[3:7]), now.t - now.goal[7]
         v = R @ now.v[3:6]
         x, y, cos, sin, vx, vy, turn = (now.goal[k] for k in range(7))
@@ -75,7 +78,13 @@ class Walk(PlanningTask):
         heading = R[1, 0] * (cos - turn * since * sin) - R[0, 0] * (sin + turn * since * cos)
         feet = foot_positions(robot, now.q)
         swing = np.maximum(np.sin(2.0 * np.pi * (now.t / self.period - self.delays)), 0.0)
-        lifted = (feet[:, 2] - np.array(radii)) / self.lift - swing
+        radii = np.array([foot.radius for foot in self.robot.feet])
+        clear = np.stack([now.ground.distance(feet[k]) for k in range(4)]) - radii
+        lifted = clear / self.lift - swing
+        under = feet[:, 2] - clear  # of the ground, about, and of a foot's centre on it
+        fore, hind = 0.5 * (under[0] + under[1]), 0.5 * (under[2] + under[3])
+        uphill = (fore - hind) / self._length
+        high = now.q[2] - stand.height + np.mean(radii) - 0.5 * (fore + hind)
         rates = now.v[:3] * scale.time
         return (
             2.0 * np.sum(lifted * lifted)
@@ -83,8 +92,8 @@ class Walk(PlanningTask):
             + 6.0 * (ev @ ev)
             + 10.0 * heading * heading
             + (rates[2] - turn * scale.time) ** 2
-            + 100.0 * ((now.q[2] - stand.height) / scale.length) ** 2
-            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
+            + 100.0 * (high / scale.length) ** 2
+            + 20.0 * ((R[2, 0] - 0.7 * uphill) ** 2 + R[2, 1] ** 2)
             + 0.1 * (rates[0] ** 2 + rates[1] ** 2)
             + 0.5 * (v[2] * scale.time / scale.length) ** 2
             + 0.2 * np.sum(now.target**2)
@@ -120,6 +129,16 @@ class GetUp(PlanningTask):
     """Stand up from any pose."""
 
     robot: Robot
+    gain: float = 1.5
+    settings = MappingProxyType(
+        {
+            "knots": 8,
+            "interval": 0.1,
+            "noise": (0.3, 0.4, 0.4),
+            "collisions": "trunk,knees",
+            "self_collision": "force",
+        }
+    )
 
     def __post_init__(self) -> None:
         _check_stands(self.robot)
@@ -160,6 +179,8 @@ class HindLegs(PlanningTask):
     pitch: float = 0.95  # sine of the trunk's pitch
     begin: float = 0.5  # [s]
     ramp: float = 1.0  # [s]
+    gain: float = 1.5
+    settings = MappingProxyType({"knots": 7, "plan_rate": 100.0, "collisions": "trunk,knees"})
 
     def __post_init__(self) -> None:
         _check_stands(self.robot)
@@ -208,7 +229,57 @@ class HindLegs(PlanningTask):
         return np.array([self.pitch * s, s, stand + (top - stand) * s]), memory
 
 
-TASKS = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs}
+@dataclass(frozen=True, kw_only=True)
+class Hop(PlanningTask):
+    """Hop on the spot."""
+
+    robot: Robot
+    height: float | None = None  # of the feet [m]
+    period: float | None = None  # [s]
+    gain: float = 1.5
+    settings = MappingProxyType({"samples": 1024, "knots": 7, "spline": "linear"})
+
+    def __post_init__(self) -> None:
+        _check_stands(self.robot)
+        scale = Scale.of(self.robot)
+        object.__setattr__(self, "period", 0.5 * scale.time if self.period is None else self.period)
+        object.__setattr__(self, "height", 0.1 * scale.length if self.height is None else self.height)
+
+    @property
+    def gait_period(self) -> float | None:  # type: ignore[override]
+        return self.period
+
+    def cost(self, robot: Robot, now: Moment) -> float:
+        scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
+        R, feet = to_rotation(now.q[3:7]), foot_positions(robot, now.q)
+        v, torque = R @ now.v[3:6] * scale.time / scale.length, now.torque / scale.torque
+        up = self.height * np.maximum(np.sin(2.0 * np.pi * now.t / self.period), 0.0)
+        radii = np.array([foot.radius for foot in self.robot.feet])
+        off = (feet[:, 2] - radii - up) / (0.06 * scale.length)
+        return (
+            np.sum(off * off)
+            + 100.0 * ((now.q[2] - stand.height - up) / scale.length) ** 2
+            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
+            + 10.0 * R[1, 0] ** 2
+            + 0.1 * np.sum((now.v[:3] * scale.time) ** 2)
+            + 20.0 * ((now.q[0] - now.goal[0]) ** 2 + (now.q[1] - now.goal[1]) ** 2) / scale.length**2
+            + 3.0 * (v[0] ** 2 + v[1] ** 2)
+            + 0.1 * np.sum(now.target**2)
+            + 2e-4 * np.sum(torque**2)
+            + 0.02 * np.sum(np.maximum(np.abs(torque) - 17.0, 0.0) ** 2)
+        )
+
+    def start(self, robot: Robot) -> PyTree:
+        return ()
+
+    def goal(
+        self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
+    ) -> tuple[Float[ndarray, "2"], PyTree]:
+        place = memory if len(memory) else np.array(q[:2])
+        return place, place
+
+
+TASKS = {"hop": Hop, "walk": Walk, "get_up": GetUp, "hind_legs": HindLegs}
 
 
 def task_named(name: str, robot: Robot) -> PlanningTask:
