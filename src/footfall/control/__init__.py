@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from footfall.sensing.estimation.estimated import Estimated
     from footfall.sensing.estimation.estimator import Estimator
     from footfall.sensing.estimation.torque_sensing import TorqueSensing
+    from footfall.sim.sampling import Moment, PlanningTask, Sampling
 
 __all__ = [
     "ChangingPD",
@@ -59,12 +60,15 @@ __all__ = [
     "JointPD",
     "Locomotion",
     "LqrStand",
+    "Moment",
     "Nmpc",
     "PlanFollower",
+    "PlanningTask",
     "Policy",
     "Reach",
     "ReflexPD",
     "Reflexes",
+    "Sampling",
     "ScrewTorque",
     "Sensed",
     "Spine",
@@ -88,6 +92,8 @@ def __getattr__(name: str) -> Given:
         return import_module("footfall.sensing.estimation.estimator").Estimator
     if name == "TorqueSensing":
         return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
+    if name in ("Moment", "PlanningTask", "Sampling"):  # what rolls out the physics is in sim
+        return getattr(import_module("footfall.sim.sampling"), name)
     raise hints.missing("footfall.control", name, __all__, {})
 
 

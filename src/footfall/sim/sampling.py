@@ -50,7 +50,14 @@ METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
 _SIZES = np.array([0.3, 0.6, 1.0, 1.5], np.float32)  # of the noise, mixed over the samples: fine and coarse search
 _WORST = 1e9  # cost of a sample that is not finite
-_DEFAULTS = {"spline": "cubic", "samples": 512, "knots": 6, "plan_rate": 50.0, "noise": (0.1, 0.2, 0.3), "collisions": False}
+_DEFAULTS = {
+    "spline": "cubic",
+    "samples": 512,
+    "knots": 6,
+    "plan_rate": 50.0,
+    "noise": (0.1, 0.2, 0.3),
+    "collisions": False,
+}
 _INTERVAL, _HEIGHT = 0.08, 0.29  # [s] between knots, of a robot that stands so high [m]
 _MASS = 8.9  # of a robot for which the default stiffness of planning contact is meant [kg]
 
@@ -93,6 +100,15 @@ class PlanningTask(ABC):
     ) -> tuple[Float[ndarray, "n"], PyTree]:
         """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
+
+    def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
+        """Return the state in which a run of the command line starts; standing if None."""
+        return None
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        """Arguments of ``Simulation`` for a run of the command line, such as links that collide."""
+        return {}
 
     def noise_gain(self, robot: Robot, q: Float[ndarray, "nq"]) -> float:
         """Return a factor of the noise in the state q."""
@@ -345,7 +361,9 @@ class Sampling(Controller):
             raise unknown("spline of sampling", self.spline, SPLINES)
         for name, rate in (("rate", self.rate), ("1 / dt", 1.0 / self.dt)):
             if abs(rate / self.plan_rate - round(rate / self.plan_rate)) > 1e-9:
-                raise InputError(f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz")
+                raise InputError(
+                    f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz"
+                )
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
@@ -353,7 +371,9 @@ class Sampling(Controller):
 
     def knot_interval(self, robot: Robot) -> float:
         """Return the time between two knots [s]."""
-        scaled = _INTERVAL * float(np.sqrt(robot.poses["stand"].height / _HEIGHT)) if "stand" in robot.poses else _INTERVAL
+        scaled = (
+            _INTERVAL * float(np.sqrt(robot.poses["stand"].height / _HEIGHT)) if "stand" in robot.poses else _INTERVAL
+        )
         interval = scaled if self.interval is None else self.interval
         if interval < 1.0 / self.plan_rate - 1e-12:
             raise InputError(f"interval of sampling must be at least a planning period of {1.0 / self.plan_rate:g} s")
@@ -396,7 +416,9 @@ class Sampling(Controller):
         assert isinstance(self.task, PlanningTask)
         plans_with = robot if self.model is None else self.model
         if plans_with.joint_names != robot.joint_names:
-            raise InputError(f"sampling plans with '{plans_with.name}', whose joints differ from those of '{robot.name}'")
+            raise InputError(
+                f"sampling plans with '{plans_with.name}', whose joints differ from those of '{robot.name}'"
+            )
         posture, (kp, kd) = self.posture(robot), self.gains(robot)
         with_ground = {} if self.ground is None else {"ground": self.ground}
         sim = Simulation(
@@ -510,9 +532,7 @@ class Sampling(Controller):
             "task": kept,
         }
 
-    def _shifted(
-        self, knots: Float[ndarray, "k nj"], begin: float, now: float
-    ) -> tuple[Float[ndarray, "k nj"], float]:
+    def _shifted(self, knots: Float[ndarray, "k nj"], begin: float, now: float) -> tuple[Float[ndarray, "k nj"], float]:
         """Return the knots with those that are over replaced by new ones at the end."""
         assert isinstance(self.task, PlanningTask) and self._planner is not None
         interval = self._planner.interval

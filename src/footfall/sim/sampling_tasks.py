@@ -18,10 +18,11 @@ from footfall.control.posture import standing_joints
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import named as gait_named
 from footfall.kinematics.forward import center_of_mass, foot_positions
+from footfall.kinematics.frames import frame_pose
 from footfall.robot.model.description import Robot
 from footfall.sim.sampling import Moment, PlanningTask
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import PyTree
+from nptrace._types import Given, PyTree
 
 _HEIGHT, _WEIGHT = 0.29, 87.0  # of the robot for which the weights were chosen [m, N]
 
@@ -54,6 +55,7 @@ class Walk(PlanningTask):
     period: float | None = None  # [s]; scales with the robot unless given
     lift: float | None = None  # [m]
     lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
+    gain: float = 1.0
 
     def __post_init__(self) -> None:
         _check_stands(self.robot)
@@ -161,6 +163,20 @@ class GetUp(PlanningTask):
             + 0.02 * np.sum(now.target**2)
         )
 
+    def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
+        """Return a robot a little over the ground: on its back, on a side or on its belly, by the seed."""
+        random = np.random.default_rng(seed)
+        roll = (np.pi, 0.5 * np.pi, -0.5 * np.pi, 0.0)[seed % 4]
+        joints = standing_joints(robot) + random.normal(scale=0.2, size=robot.nj)
+        low, high = (np.array([getattr(robot.joint(n), k) for n in robot.joint_names]) for k in ("lower", "upper"))
+        q, v = robot.state(np.clip(joints, low, high))
+        q[2], q[3:7] = 1.1 * self.robot.poses["stand"].height, (np.cos(0.5 * roll), np.sin(0.5 * roll), 0.0, 0.0)
+        return q, v
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "self_collision": "force", "stop_on_fall": False}
+
     def noise_gain(self, robot: Robot, q: Float[ndarray, "nq"]) -> float:
         R, stand = to_rotation(q[3:7]), self.robot.poses["stand"]
         high = abs(q[2] - stand.height) / Scale.of(self.robot).length
@@ -212,11 +228,13 @@ class HindLegs(PlanningTask):
             + 5.0 * R[1, 0] ** 2
         )
 
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "stop_on_fall": False}
+
     @staticmethod
     def knee_height(robot: Robot, q: Float[ndarray, "nq"], leg: int) -> float:
         """Return the height of the last joint of a leg."""
-        from footfall.kinematics.frames import frame_pose
-
         return frame_pose(robot, q, robot.tree.bodies[robot.tree.feet[leg]].name).p[2]
 
     def goal(
@@ -279,19 +297,20 @@ class Hop(PlanningTask):
         return place, place
 
 
-TASKS = {"hop": Hop, "walk": Walk, "get_up": GetUp, "hind_legs": HindLegs}
+TASKS: dict[str, type[PlanningTask]] = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs, "hop": Hop}
 
 
-def task_named(name: str, robot: Robot) -> PlanningTask:
+def task_named(name: str, robot: Robot, **options: Given) -> PlanningTask:
     """Return a planning task by its name on the command line.
 
     Args:
-        name: ``walk``, ``get_up`` or ``hind_legs``.
+        name: ``walk``, ``get_up``, ``hind_legs`` or ``hop``.
         robot: The robot.
+        **options: Fields of the task.
 
     Returns:
         The task.
     """
     if name not in TASKS:
         raise unknown("planning task", name, TASKS)
-    return TASKS[name](robot=robot)
+    return TASKS[name](robot=robot, **options)
