@@ -27,6 +27,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
+from footfall.adapters import function_name
 from footfall.checks import checked_number, positive_number, whole_number
 from footfall.contact.ground import Ground
 from footfall.contact.model import ContactModel
@@ -87,6 +88,11 @@ class PlanningTask(ABC):
     gain: float = 1.0  # factor of the gains of the joints
     settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
 
+    @property
+    def name(self) -> str:
+        """The name in messages."""
+        return type(self).__name__
+
     @abstractmethod
     def cost(self, robot: Robot, now: Moment) -> float:
         """Return the cost of one step."""
@@ -123,6 +129,10 @@ class PlanningTask(ABC):
 class _FunctionTask(PlanningTask):
     function: Callable[[Robot, Moment], float]
     gait_period: float | None = None
+
+    @property
+    def name(self) -> str:
+        return function_name(self.function)
 
     def cost(self, robot: Robot, now: Moment) -> float:
         return self.function(robot, now)
@@ -256,6 +266,31 @@ def planning_contact(robot: Robot) -> Planning:
     )
 
 
+def check_cost(
+    model: PlanningModel, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], goal: Float[ndarray, "n"]
+) -> None:
+    """Refuse a cost that fails, or that is not one number."""
+    robot, what = model.world.robot, f"cost of the planning task {model.task.name}"
+    moment = Moment(
+        q=q,
+        v=v,
+        torque=np.zeros(robot.nj),
+        target=np.zeros(robot.nj),
+        t=0.0,
+        goal=goal,
+        forces=np.zeros((robot.nf, 3)),
+        ground=model.world.ground,
+    )
+    try:
+        found = model.task.cost(robot, moment)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the {what} raised {type(error).__name__}: {error}") from error
+    if np.shape(found) != ():
+        raise InputError(f"the {what} must return one number, got shape {np.shape(found)}")
+
+
 # -- the controller ----------------------------------------------------------------------------------------------------
 @dataclass(eq=False, kw_only=True)
 class _Planner:
@@ -283,8 +318,8 @@ class Sampling(Controller):
     >>> ff.Simulation(robot, ff.control.Sampling(still)).run(1.0)
 
     Args:
-        task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``, whose ``settings``
-            are the defaults of what follows.
+        task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``, whose
+            ``settings`` are the defaults of what follows.
         samples: Number of rollouts per iteration; 512 unless given.
         knots: Knots of the spline; 6 unless given.
         interval: Time between two knots [s]; 0.08 for a Mini Cheetah unless given, and in proportion to the square root
@@ -293,8 +328,8 @@ class Sampling(Controller):
         rate: Rate at which the joint targets are updated [Hz].
         dt: Step of the rollouts [s].
         spline: ``zero``, ``linear`` or ``cubic``, the default.
-        noise: Standard deviation of the joint targets [rad]: a number, or one per joint of a leg; (0.1, 0.2, 0.3) unless
-            given.
+        noise: Standard deviation of the joint targets [rad]: a number, or one per joint of a leg;
+            (0.1, 0.2, 0.3) unless given.
         method: ``mppi``, ``cem`` or ``best``.
         temperature: Of ``mppi``, relative to the spread of the costs.
         elite: Of ``cem``, number of samples that are averaged; a twentieth unless given.
@@ -436,6 +471,7 @@ class Sampling(Controller):
         model = PlanningModel(sim.model.world, self.task, posture, float(kp), float(kd), self.dt)
         goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
         goal = np.asarray(goal, dtype=float).reshape(-1)
+        check_cost(model, q, v, goal)
         K, nj, S, m = self.knots, robot.nj, self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
         rolled = compile(
             rollout,
@@ -494,7 +530,8 @@ class Sampling(Controller):
     ) -> dict[str, PyTree]:
         """Return the memory with a plan that takes effect one period from now."""
         planner, task = self._planner, self.task
-        assert planner is not None and isinstance(task, PlanningTask)
+        assert planner is not None
+        assert isinstance(task, PlanningTask)
         period = 1.0 / self.plan_rate
         steps = np.arange(round(period / self.dt)) + 0.5
         q, v = planner.predict(sensed.q, sensed.v, self._target(memory, t + self.dt * steps))
@@ -534,7 +571,8 @@ class Sampling(Controller):
 
     def _shifted(self, knots: Float[ndarray, "k nj"], begin: float, now: float) -> tuple[Float[ndarray, "k nj"], float]:
         """Return the knots with those that are over replaced by new ones at the end."""
-        assert isinstance(self.task, PlanningTask) and self._planner is not None
+        assert isinstance(self.task, PlanningTask)
+        assert self._planner is not None
         interval = self._planner.interval
         while now - begin >= interval - 1e-9:
             new = knots[-1]
