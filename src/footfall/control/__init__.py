@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from footfall.sensing.estimation.estimated import Estimated
     from footfall.sensing.estimation.estimator import Estimator
     from footfall.sensing.estimation.torque_sensing import TorqueSensing
-    from footfall.sim.sampling import Moment, PlanningTask, Sampling
 
 __all__ = [
     "ChangingPD",

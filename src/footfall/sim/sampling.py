@@ -19,8 +19,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -164,7 +164,7 @@ def spline_weights(times: Float[ndarray, "m"], knots: int, interval: float, kind
 
 
 # -- rollouts ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanningModel:
     """The constants of the rollouts of a planner."""
 
@@ -306,6 +306,11 @@ class _Planner:
     horizon: int  # steps of a rollout
 
 
+def _by_task() -> Any:
+    """Return a field whose default is that of the task's ``settings``, or of ``_DEFAULTS``."""
+    return field(default=None)
+
+
 @dataclass(eq=False)
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
@@ -347,14 +352,15 @@ class Sampling(Controller):
     """
 
     task: PlanningTask | Callable[[Robot, Moment], float]
-    samples: int | None = None
-    knots: int | None = None
+    _: KW_ONLY
+    samples: int = _by_task()
+    knots: int = _by_task()
     interval: float | None = None
-    plan_rate: float | None = None
+    plan_rate: float = _by_task()
     rate: float = 200.0
     dt: float = 0.01
-    spline: str | None = None
-    noise: float | tuple[float, ...] | None = None
+    spline: str = _by_task()
+    noise: float | tuple[float, ...] = _by_task()
     method: str = "mppi"
     temperature: float = 0.2
     elite: int | None = None
@@ -365,7 +371,7 @@ class Sampling(Controller):
     contact: ContactModel | None = None
     joints: JointModel | None = None
     ground: Ground | None = None
-    collisions: bool | str | Sequence[str] | None = None
+    collisions: bool | str | Sequence[str] = _by_task()
     self_collision: str | None = None
     model: Robot | None = None
     seed: int = 0
@@ -455,7 +461,6 @@ class Sampling(Controller):
                 f"sampling plans with '{plans_with.name}', whose joints differ from those of '{robot.name}'"
             )
         posture, (kp, kd) = self.posture(robot), self.gains(robot)
-        with_ground = {} if self.ground is None else {"ground": self.ground}
         sim = Simulation(
             plans_with,
             Hold(posture, kp=kp, kd=kd, rate=round(1.0 / self.dt)),
@@ -465,10 +470,12 @@ class Sampling(Controller):
             collisions=self.collisions or False,
             self_collision=self.self_collision,
             gravity=gravity,
-            **with_ground,
+            ground=self.ground,
         )
         q, v = sim.q, sim.v
-        model = PlanningModel(sim.model.world, self.task, posture, float(kp), float(kd), self.dt)
+        model = PlanningModel(
+            world=sim.model.world, task=self.task, posture=posture, kp=float(kp), kd=float(kd), dt=self.dt
+        )
         goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
         goal = np.asarray(goal, dtype=float).reshape(-1)
         check_cost(model, q, v, goal)

@@ -6,8 +6,11 @@ torques with its weight times H.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -41,6 +44,11 @@ class Scale:
         return Scale(length, float(np.sqrt(length)), robot.mass * 9.81 * length / _WEIGHT)
 
 
+def _scaled() -> Any:
+    """Return a field whose default follows from the size of the robot."""
+    return field(default=None)
+
+
 def _check_stands(robot: Robot) -> None:
     if not robot.floating or "stand" not in robot.poses or robot.nf != 4:
         raise InputError(f"planning tasks need a robot with four feet and a pose 'stand', which '{robot.name}' is not")
@@ -52,8 +60,8 @@ class Walk(PlanningTask):
 
     robot: Robot
     gait: str = "trot"
-    period: float | None = None  # [s]; scales with the robot unless given
-    lift: float | None = None  # [m]
+    period: float = _scaled()  # [s]; scales with the robot unless given
+    lift: float = _scaled()  # of the feet [m]; the same
     lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
     gain: float = 1.0
 
@@ -62,9 +70,17 @@ class Walk(PlanningTask):
         scale = Scale.of(self.robot)
         object.__setattr__(self, "period", 0.4 * scale.time if self.period is None else self.period)
         object.__setattr__(self, "lift", 0.06 * scale.length if self.lift is None else self.lift)
-        object.__setattr__(self, "delays", np.array(gait_named(self.gait).delays))
+
+    @cached_property
+    def delays(self) -> Float[ndarray, "4"]:
+        """Delays of the legs in the gait [cycles]."""
+        return np.array(gait_named(self.gait).delays)
+
+    @cached_property
+    def length(self) -> float:
+        """Distance from the hind to the fore feet [m]."""
         feet = foot_positions(self.robot, self.robot.state("stand")[0])
-        object.__setattr__(self, "_length", float(feet[:2, 0].mean() - feet[2:, 0].mean()))
+        return float(feet[:2, 0].mean() - feet[2:, 0].mean())
 
     @property
     def gait_period(self) -> float | None:  # type: ignore[override]
@@ -85,7 +101,7 @@ class Walk(PlanningTask):
         lifted = clear / self.lift - swing
         under = feet[:, 2] - clear  # of the ground, about, and of a foot's centre on it
         fore, hind = 0.5 * (under[0] + under[1]), 0.5 * (under[2] + under[3])
-        uphill = (fore - hind) / self._length
+        uphill = (fore - hind) / self.length
         high = now.q[2] - stand.height + np.mean(radii) - 0.5 * (fore + hind)
         rates = now.v[:3] * scale.time
         return (
@@ -252,8 +268,8 @@ class Hop(PlanningTask):
     """Hop on the spot."""
 
     robot: Robot
-    height: float | None = None  # of the feet [m]
-    period: float | None = None  # [s]
+    height: float = _scaled()  # of the feet [m]
+    period: float = _scaled()  # [s]
     gain: float = 1.5
     settings = MappingProxyType({"samples": 1024, "knots": 7, "spline": "linear"})
 
@@ -297,7 +313,7 @@ class Hop(PlanningTask):
         return place, place
 
 
-TASKS: dict[str, type[PlanningTask]] = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs, "hop": Hop}
+TASKS: dict[str, Callable[..., PlanningTask]] = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs, "hop": Hop}
 
 
 def task_named(name: str, robot: Robot, **options: Given) -> PlanningTask:

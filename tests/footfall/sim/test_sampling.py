@@ -201,7 +201,7 @@ def test_a_user_defined_task_has_a_goal_and_settings_of_its_own():
 
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks_have_names(name):
-    assert isinstance(task_named(name, CHEETAH), TASKS[name])
+    assert type(task_named(name, CHEETAH)) is TASKS[name]
 
 
 def test_tasks_need_four_feet_and_unknown_ones_are_answered_with_the_nearest():
