@@ -40,7 +40,7 @@ Outs = TypeVar("Outs")
 
 
 class Running(Protocol):
-    """A running trace, which answers in the place of the functions below."""
+    """A running trace, which replaces the functions below."""
 
     differentiable: bool
     scope: int
@@ -124,7 +124,7 @@ def is_tracing() -> bool:
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """No trace runs here: for what is computed from constants alone and outlives the trace that first asks for it."""
+    """No trace runs here: for what is computed from constants alone and outlives the trace that first needs it."""
     token = tracer.set(None)
     try:
         yield
@@ -233,8 +233,8 @@ def stop_gradient(x: T) -> T:
 def custom_fixed_point(found: T, closer: Callable[[T], T], always: bool = True) -> T:
     """``found``, what a solver found, with the derivative of the solution, not that of the solver's iterations.
 
-    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own slope by x is zero, so that with x
-    held it moves as the solution does (implicit function theorem). Only its derivative is used; where none is taken it
+    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own derivative by x is zero, so that with x
+    fixed it moves as the solution does (implicit function theorem). Only its derivative is used; where none is taken it
     is not even called.
 
     >>> root = nptrace.custom_fixed_point(root, lambda x: x - (x * x - a) / (2.0 * x))
