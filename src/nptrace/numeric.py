@@ -233,9 +233,9 @@ def stop_gradient(x: T) -> T:
 def custom_fixed_point(found: T, closer: Callable[[T], T], always: bool = True) -> T:
     """``found``, what a solver found, with the derivative of the solution, not that of the solver's iterations.
 
-    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own derivative by x is zero, so that with x
-    fixed it moves as the solution does (implicit function theorem). Only its derivative is used; where none is taken it
-    is not even called.
+    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own derivative by x is zero, so that
+    with x fixed it moves as the solution does (implicit function theorem). Only its derivative is used; where none is
+    taken it is not even called.
 
     >>> root = nptrace.custom_fixed_point(root, lambda x: x - (x * x - a) / (2.0 * x))
 

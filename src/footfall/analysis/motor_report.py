@@ -101,7 +101,7 @@ def identify_motors(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> MotorReport:
-    """Fit the first half of a recording by either way or both, and judge the other half."""
+    """Fit the first half of a recording by either way or both, and validate on the other half."""
     if method not in METHODS:
         raise unknown("method", method, METHODS)
     orders = joint_orders(robot, encoders, kp, kd)

@@ -87,8 +87,8 @@ class Course(Treads):
         k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
         climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)
-        place = k + np.floor(self.phase)
-        noise = lookup(_NOISE, place - 64.0 * np.floor(place / 64.0))
+        position = k + np.floor(self.phase)
+        noise = lookup(_NOISE, position - 64.0 * np.floor(position / 64.0))
         return climbed + on * (self.bumps * noise - np.where(i - k > 0.25, self.deep, 0.0))
 
     def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Float[ndarray, "3"]]:

@@ -159,9 +159,9 @@ def slip_coefficients(problem: ContactProblem, x: ndarray, radii: list[float]) -
 
 
 # -- how the impulses of hard contact move with the problem, at its solution: the implicit function theorem -----------
-# A solver that starts from the impulses of the step before may find nothing left to do, and its turns then know nothing
-# of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby, whichever
-# solver got there, and where no contact changes between sticking, sliding and open it has a slope:
+# A solver that starts from the impulses of the step before may find nothing left to do, and its iterations then know
+# nothing of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby,
+# whichever solver got there, and where no contact changes between sticking, sliding and open it has a derivative:
 #
 #     x = V - D λ,    H dx = dF with x held,    d(D λ) = -Q dx + what the cone's own radius adds to a sliding contact
 def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:

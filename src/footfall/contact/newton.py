@@ -19,8 +19,8 @@ from footfall.contact.least_squares import impulses_of, slip_coefficients, slope
 from nptrace import select
 
 _MOST, _FALL = 0.1, 0.5  # ρ: at first, from turn to turn
-_Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, turns made, ρ
-_ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 turns
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, iterations, ρ
+_ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 iterations
 
 
 def solve_by_newton(
@@ -32,7 +32,7 @@ def solve_by_newton(
     unsolved: float,
     least: float,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
-    """(impulses, slip coefficients α [1/kg], largest |F| [m/s], turns made), from a guess as of ``solve_by_contact``.
+    """(impulses, slip coefficients α [1/kg], largest |F| [m/s], iterations), from a guess as of ``solve_by_contact``.
 
     ``unsolved`` says how good the guess is [m/s]: at or below the tolerance no turn is made. ``least``: the last ρ.
     """

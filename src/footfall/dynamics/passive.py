@@ -1,6 +1,6 @@
 """Torques that joints make by themselves: springs, viscous damping and dry friction.
 
-Dry friction has one law, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
+Dry friction has one model, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
 [rad/s], τ = -f clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps
 take it at the rate they end with, piece by piece (``sim.joints``), so that it may be as narrow as it is;
 explicit steps and whoever knows rates by noisy encoders only take a wider one.

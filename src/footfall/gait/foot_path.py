@@ -18,7 +18,7 @@ from nptrace._types import Operand, Scalar
 def foot_offset(
     gait: Gait, phase: Float[ndarray, "n"], curve: swing.Bezier = swing.NORMALISED
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Offsets (x, z) [m] of the feet from their places under the hips, at phases in [0, 1)."""
+    """Offsets (x, z) [m] of the feet from their positions under the hips, at phases in [0, 1)."""
     x_stance, z_stance = stance.position(phase * (1.0 / gait.duty), gait.half_stride, gait.depth)
     flight = 1.0 - gait.duty
     x_swing, z_swing = _swing(curve, gait, phase * (1.0 / flight) - gait.duty / flight)
@@ -29,7 +29,7 @@ def foot_offset(
 def _swing(
     curve: swing.Bezier, gait: Gait, fraction: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """The curve's place; a gait whose numbers are free scales what the unit curve gives."""
+    """Return the point on the curve; a gait whose numbers are free scales what the unit curve gives."""
     if type(gait.stride) is float and type(gait.height) is float:
         return curve.scaled(gait.half_stride, gait.height).position(fraction)
     x, z = curve.position(fraction)

@@ -272,7 +272,7 @@ class Recording:
         """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back.
 
         Over the whole recording, the start included, unless a window from ``after`` to ``until`` [s] is given. The work
-        is that of ``spent``, and the distance the straight line between the window's first and last place.
+        is that of ``spent``, and the distance the straight line between the window's first and last position.
         """
         part = self.between(after, until)
         effort = weight_of(self.robot.mass, self.meta.get("gravity", GRAVITY)) * part.distance
@@ -317,7 +317,7 @@ class Recording:
     # -- files and tables ----------------------------------------------------------------------------------------------
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
+        """Load a recording from an ``.mcap`` or ``.nc`` file; refuse a broken one, and say so of a foreign one."""
         suffix = Path(path).suffix
         if suffix == ".nc":
             return cls.from_netcdf(path)

@@ -65,7 +65,7 @@ def check_seed(seed: Given) -> None:
     whole_number(seed, "seed", 0)
 
 
-def check_law(contact: Given, dt: float) -> None:
+def check_contact_model(contact: Given, dt: float) -> None:
     """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
     if not isinstance(contact, ForceLaw) or ownership.is_unmodified(type(contact)):
         return
@@ -214,10 +214,10 @@ def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
     if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # nor is there any where the ground ends
         return
     if np.abs(normal - rises / length).max() > _SKEW:
-        place, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
+        position, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
         raise InputError(
             f"frame(p) of {owner} must have the normal, along which its distance grows, as its last column: at"
-            f" ({place}) m that is ({wanted}), not ({found})"
+            f" ({position}) m that is ({wanted}), not ({found})"
         )
 
 

@@ -55,7 +55,7 @@ class World:
 
     @property
     def contacts(self) -> tuple[PyTree, ...]:
-        """All that a contact law answers for, in the order of its forces: spheres, pairs, touches of free bodies."""
+        """Return all contacts, in the order of the contact model's forces: spheres, pairs, touches of free bodies."""
         return (*self.spheres, *self.pairs, *self.touches)
 
     @cached_property
@@ -72,7 +72,7 @@ class World:
         return free_limbs(self.robot, (*(sphere.body for sphere in self.spheres), *pairs))
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """Return what steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
+        """Return the memory of steps at the start of a run: the contact model's, and the rotors behind belts."""
         belt, memory = self.joints.belt, self.contact.start(self.contacts)
         return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 

@@ -1,7 +1,7 @@
 """Activity analysis: the values that a derivative needs, which are fewer than those that the values need.
 
-A condition is read but has no derivative, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes it
-from elsewhere: a solver's loop behind it carries no tangents at all.
+A condition is read but has no derivative, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes
+it from elsewhere: a solver's loop behind it carries no tangents at all.
 """
 
 from collections.abc import Sequence

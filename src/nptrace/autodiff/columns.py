@@ -110,7 +110,9 @@ class _Columns(Forward):
         self.primal[self.old.counter(old)] = g.counter(new)
         self.visit_all(old)
         for k in range(len(initial)):
-            if (old, k) in self.active.carried and (self.tangent.get(initial[k]) or self.tangent.get(region.results[k])):
+            if (old, k) in self.active.carried and (
+                self.tangent.get(initial[k]) or self.tangent.get(region.results[k])
+            ):
                 raise Carried
         loop = g.repeat(
             new, [self.primal[x] for x in initial], [self.primal[r] for r in region.results], stop=region.stop

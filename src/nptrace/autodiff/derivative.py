@@ -3,11 +3,11 @@
 Both walk the nodes once and rebuild them, so that a loop can be replaced by one that also carries tangents (forward) or
 that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
 
-Where a function has a kink, the derivative is that of the branch it takes: +1 of |x| at 0, that of a of max(a, b) at a tie.
-floor, lookup by its position, random numbers and comparisons are flat. sqrt has no derivative at 0 (inf, and NaN times a
-zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has derivative 0 for y > 1. A
-branch that is not taken adds nothing, also where its derivative is infinite: np.where(x > 0, np.sqrt(x), 0) has
-derivative 0 at 0, as has np.arcsin(np.clip(x, -1, 1)) where it clips.
+Where a function has a kink, the derivative is that of the branch it takes: +1 of |x| at 0, that of a of max(a, b) at a
+tie. floor, lookup by its position, random numbers and comparisons are flat. sqrt has no derivative at 0 (inf, and NaN
+times a zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has derivative 0 for
+y > 1. A branch that is not taken adds nothing, also where its derivative is infinite: np.where(x > 0, np.sqrt(x), 0)
+has derivative 0 at 0, as has np.arcsin(np.clip(x, -1, 1)) where it clips.
 """
 
 from collections import defaultdict
@@ -23,7 +23,9 @@ from nptrace.ir.powers import is_never_negative
 from nptrace.ir.scope import Scopes
 
 NewNodes: TypeAlias = dict  # the new node of every old one; of a loop those of all that it carries
-Adjoints: TypeAlias = dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their positions
+Adjoints: TypeAlias = (
+    dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their positions
+)
 LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
 
 
@@ -93,7 +95,11 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.random(n[1], *a)
     if op == "item":
         return graph.item(a[0], n[2])
-    if op in ("stop_gradient", "custom_fixed_point", "gradient_bottleneck"):  # of which the walks below take the derivative
+    if op in (
+        "stop_gradient",
+        "custom_fixed_point",
+        "gradient_bottleneck",
+    ):  # of which the walks below take the derivative
         return a[0]
     return graph.unary(op, *a)
 

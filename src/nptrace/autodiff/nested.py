@@ -53,7 +53,9 @@ def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: 
     subgraph = _Subgraph(function, arguments)
     if len(subgraph.outputs) != 1:
         raise TraceError(f"gradient: the function returns {len(subgraph.outputs)} numbers, and must return one")
-    graph, _, adjoints = derivative.vjp(subgraph.graph, subgraph.outputs, [len(subgraph.given)], subgraph.positions([wrt]))
+    graph, _, adjoints = derivative.vjp(
+        subgraph.graph, subgraph.outputs, [len(subgraph.given)], subgraph.positions([wrt])
+    )
     return symbols(subgraph.outer, subgraph.write(graph, adjoints, [subgraph.outer.const(1)]), subgraph.shapes[wrt])
 
 
@@ -71,7 +73,9 @@ def jacobian(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: 
     graph, _, tangents = made
     zero = graph.const(0)
     nodes = [found.get(k, zero) for found in tangents for k in range(len(inputs))]
-    return symbols(subgraph.outer, subgraph.write(graph, nodes, []), (*subgraph.output_shapes[0], *subgraph.shapes[wrt]))
+    return symbols(
+        subgraph.outer, subgraph.write(graph, nodes, []), (*subgraph.output_shapes[0], *subgraph.shapes[wrt])
+    )
 
 
 class interpreted:

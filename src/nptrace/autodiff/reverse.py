@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nptrace.autodiff.activity import ActiveValues, refuse_no_iterations
 from nptrace.autodiff.derivative import (
     LARGEST_PULLED_TABLE,
     SINGULAR_OPS,
@@ -19,7 +20,6 @@ from nptrace.autodiff.derivative import (
     partials,
     rebuild,
 )
-from nptrace.autodiff.activity import ActiveValues, refuse_no_iterations
 from nptrace.errors import TraceError
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.scope import Scopes

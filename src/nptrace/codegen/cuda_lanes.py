@@ -39,7 +39,8 @@ _SIGNS = {  # of four numbers: their register, and whether it is to be negated
 class Split:
     """Which numbers of the state a thread holds for its lane alone (``fours``), and which all four hold (``ones``).
 
-    ``kept`` are the values that the body hands out, ``outputs[k]`` the position of output k in it and its lane, or None.
+    ``kept`` are the values that the body hands out, ``outputs[k]`` the position of output k in it and its lane, or
+    None.
     """
 
     def __init__(self, program: Program, layout: Layout) -> None:

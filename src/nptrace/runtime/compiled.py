@@ -267,7 +267,7 @@ def _full_key(key: str, target: str, dtype: np.dtype, lanes: int | None, host: m
 
 
 def machine_key(host: machine.Host) -> tuple[str, ...]:
-    return host.triple, host.cpu, host.features, machine.version(), machine.code_model()
+    return host.triple, host.cpu, host.features, str(host.level), machine.version(), machine.code_model()
 
 
 @functools.cache

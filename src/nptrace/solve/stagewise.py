@@ -337,7 +337,7 @@ def _closer(stages: Stages, x: ndarray, point: StagewiseIterate) -> StagewiseIte
 
 
 def _contradiction(stages: Stages, x: ndarray, point: StagewiseIterate) -> Scalar:
-    """1 where multipliers prove that no inputs meet all bounds (Farkas): their derivative is 0, their bound negative."""
+    """1 where multipliers prove that no inputs meet all bounds (Farkas): derivative 0, a negative bound."""
     free = rollout(stages, x, 0.0 * point.u)
 
     def stage(

@@ -40,7 +40,7 @@ def foothold(
 def swing(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: Scalar
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
-    """(position, velocity, acceleration) of a foot at the part s of its swing, above both ends by ``clearance``.
+    """(position, velocity, acceleration) of a foot at the fraction s of its swing, above both ends by ``clearance``.
 
     Horizontally a minimum-jerk path; vertically one up to the apex and one down.
     """

@@ -150,7 +150,7 @@ def stance_dynamics(
     standing: str | Iterable[str] | Float[ndarray, "nf"],
     gravity: Gravity = GRAVITY,
 ) -> StanceDynamics:
-    """``constrained_dynamics`` outside of traces: feet by name, rank judged, redundant but consistent sets solved.
+    """``constrained_dynamics`` outside of traces: feet by name, ranks checked, redundant but consistent sets solved.
 
     An over-constrained stance that moves in a way its feet cannot all follow has no acceleration, and is refused.
     """

@@ -1,8 +1,8 @@
-"""A leg's joints for any place of its foot, found by iteration: for legs that no closed form fits (canted axes).
+"""A leg's joints for any position of its foot, found by iteration: for legs that no closed form fits (canted axes).
 
 Damped Newton's method (Levenberg and Marquardt, the damping of Sugihara 2011: the square of what is left), from a guess
-near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three turns
-are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
+near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three
+iterations are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def numerical_leg(
 ) -> tuple[Float[ndarray, "n"], Operand]:
     """Return (joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
 
-    Out of reach, the leg points towards the place. Joint limits are not looked at, as by ``leg_inverse``.
+    Out of reach, the leg points towards the target. Joint limits are not looked at, as by ``leg_inverse``.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

@@ -41,7 +41,7 @@ class GaitTiming:
 
 @runtime_checkable
 class Network(Protocol):
-    """One oscillator a leg, coupled. A phase [cycles] is a foot's place in its cycle: stance from 0 to the duty."""
+    """One oscillator a leg, coupled. A phase [cycles] is a foot's phase in its cycle: stance from 0 to the duty."""
 
     def start(self, timing: GaitTiming) -> PyTree:
         """The state, locked to the beat, when the first leg's stance begins."""
