@@ -72,11 +72,11 @@ class ContactHorizon(CompiledHorizon):
         robot, lasts = model.robot, float(goals.interval[0])
         self.lasts = lasts
         steps = max(1, round(np.ceil(lasts / STEP - 1e-9)))
-        model = soft_contact(robot.mass) if contact is None else contact
+        soft = soft_contact(robot.mass) if contact is None else contact
         world = World(
             robot=robot,
             ground=ground or Plane(),
-            contact=model,
+            contact=soft,
             joints=JointModel.ideal(),
             gravity=model.gravity,
             spheres=spheres_of(robot, touching),

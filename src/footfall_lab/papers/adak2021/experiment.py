@@ -21,7 +21,7 @@ from footfall_lab.bench.report import spelled
 from footfall_lab.bench.timing import Row
 from footfall_lab.papers.adak2021 import adak_contact, equations, spine_claims
 from footfall_lab.papers.adak2021.spine_claims import Spines
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge
+from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,29 +112,29 @@ def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
         }
         ours = {kind: 1e-9 * rows[f"lagrange {_ROWS[name]} {target}"].ns for kind, target in _TARGETS.items()}
         for kind, seconds in ours.items():
-            claims.append(judge(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
+            claims.append(assess(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
         note = (
             f"{symbolic:g} s over {optimised:g} s in the paper, {spelled(1e9 * ours['symbolic'])} over"
             f" {spelled(1e9 * ours['optimised'])} here. Both of ours start from the same shared expressions;"
             " machine code gains more over Python, operation by operation, than MATLAB's function blocks over subs()."
         )
-        claims.append(judge(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
+        claims.append(assess(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
     ratios = [float(claim.measured or 0.0) for claim in claims if claim.id.endswith("_ratio")]
     said = ", ".join(f"{name} {ratio:.0f}" for name, ratio in zip(PRINTED, ratios))
-    claims.append(judge(NAME, "code_beats_symbolic", min(ratios), f"{said}; printed 197, 440, 25 and 78."))
+    claims.append(assess(NAME, "code_beats_symbolic", min(ratios), f"{said}; printed 197, 440, 25 and 78."))
     return claims
 
 
 def _degrees_of_freedom(robot: Robot) -> Claim:
     note = "6 of the floating base, a pitch and a roll joint of the spine, 3 joints in each of 4 legs."
-    return judge(NAME, "dof_20", float(robot.nv), note)
+    return assess(NAME, "dof_20", float(robot.nv), note)
 
 
 def _share_of_legs(robot: Robot) -> Claim:
     """Return the legs' share of the chosen masses: the paper prints the share and no mass."""
     legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
     share = legs / robot.mass
-    return judge(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
+    return assess(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
 
 
 def _decoupled(robot: Robot) -> Claim:
@@ -143,7 +143,7 @@ def _decoupled(robot: Robot) -> Claim:
     zero = np.all([np.abs(mass_matrix(robot, q)) < 1e-12 for q in states.q], axis=0)
     legs = {leg: [robot.nv - robot.nj + robot.joint_names.index(f"{leg}_{j}") for j in _LEGS] for leg in ROBOT_LEGS}
     apart = all(zero[np.ix_(legs[a], legs[b])].all() for a in legs for b in legs if a[0] != b[0] and a[1] != b[1])
-    return judge(
+    return assess(
         NAME,
         "legs_are_decoupled",
         100.0 * float(zero.mean()),
@@ -168,7 +168,7 @@ def _agreement(robot: Robot) -> Claim:
         " with the correction by E_t alone, as the text below it has it, would count ω x I ω twice: here C is derived"
         " in Euler coordinates and then mapped, with the rate of the map."
     )
-    return judge(NAME, "lagrange_agrees_with_recursive", worst, note)
+    return assess(NAME, "lagrange_agrees_with_recursive", worst, note)
 
 
 def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:

@@ -15,7 +15,7 @@ from footfall.kinematics.iterative.fabrik_chain import fabrik_chain
 from footfall.kinematics.leg_chain import foot_position, leg_chain
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.mechanics import Mechanics, off, turned
 
 NAME = "dynakat"
@@ -77,7 +77,7 @@ def _several(count: int) -> Claim:
         good = max(np.linalg.norm(leg[-1] - target) for leg, target in zip(found, targets)) < 1e-3
         reached += bool(good)
         made.append(iterations)
-    return judge(
+    return assess(
         NAME,
         "fabrik_several_end_effectors",
         100.0 * reached / count,
@@ -95,7 +95,7 @@ def _exact(count: int) -> Claim:
         target *= 0.25 / np.linalg.norm(target)
         left.append(float(fabrik_chain(points, target, 200, 1e-6).residual))
         later.append(float(fabrik_chain(points, target, 200, 0.0).residual))
-    return judge(
+    return assess(
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
@@ -120,11 +120,11 @@ def _three_joints(robot: Robot) -> Claim:
         for k in (2, 1, 0):
             place = points[k] + turned(axes[k], joints[k]) @ (place - points[k])
         worst = max(worst, float(np.abs(place - foot_position(leg, np.array([*joints, held]))).max()))
-    return judge(NAME, "emulates_three_joints", worst, "100 postures, the last joint held anywhere within a radian.")
+    return assess(NAME, "emulates_three_joints", worst, "100 postures, the last joint held anywhere within a radian.")
 
 
 def not_asked() -> Claim:
-    return judge(NAME, "fourth_joint_in_rough_terrain", None)
+    return assess(NAME, "fourth_joint_in_rough_terrain", None)
 
 
 def _equations(robot: Robot) -> list[Claim]:
@@ -140,12 +140,12 @@ def _equations(robot: Robot) -> list[Claim]:
         doubled = 2.0 * coriolis_matrix(plain, q, v) @ v
         printed = max(printed, off(doubled, right))
     return [
-        judge(
+        assess(
             NAME,
             "eq_dynamics",
             worst,
             "Beside mechanics written apart, in world axes. In B u the report calls B the matrix of friction"
             " coefficients: it is the input matrix.",
         ),
-        judge(NAME, "erratum_christoffel", printed, "The sum of three terms lacks the factor 1/2: twice the forces."),
+        assess(NAME, "erratum_christoffel", printed, "The sum of three terms lacks the factor 1/2: twice the forces."),
     ]

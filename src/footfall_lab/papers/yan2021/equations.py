@@ -17,7 +17,7 @@ from footfall.kinematics.leg_inverse import leg_inverse
 from footfall.robot.model.description import Robot
 from footfall.spatial import screw
 from footfall.spatial.gravity import GRAVITY
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.mechanics import Mechanics, off
 
 NAME, STATES = "yan2021", 3
@@ -53,7 +53,7 @@ def claims(robot: Robot) -> list[Claim]:
         free[3:6] -= np.cross(v[:3], v[3:6])
         system = max(system, off(screw_forward_dynamics(plain, q, v, tau, np.zeros(plain.nf)).a, free))
         found["eq_screws"], found["eq_system"] = max(found["eq_screws"], screws), max(found["eq_system"], system)
-    return [judge(NAME, id, value, NOTES[id]) for id, value in found.items()]
+    return [assess(NAME, id, value, NOTES[id]) for id, value in found.items()]
 
 
 def _inverse(robot: Robot) -> float:
