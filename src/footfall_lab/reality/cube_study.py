@@ -90,7 +90,7 @@ def claims(found: CubeStudy) -> list[Claim]:
         theirs, ours = end(rival.errors), end(best.errors)
         claim, note = (
             "Cube: median distance at the end of a toss, within 10 % of MuJoCo's",
-            f"{best.law.title}, held out",
+            f"{best.model.title}, held out",
         )
         out.append(beside_others("cube-end", claim, theirs, ours, ours <= 1.1 * theirs, "mm", note))
         theirs, ours = (1e3 * float(np.median(f.errors.impact_position)) for f in (rival, best))
