@@ -11,6 +11,7 @@ import nptrace as trace
 from nptrace import scan
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
+from nptrace.errors import InputError
 from nptrace.runtime import machine
 from nptrace.runtime.compiled import program
 
@@ -60,6 +61,14 @@ def test_code_that_llvm_did_not_optimise_gives_the_same_bits(name, dtype):
             for host in (machine.host(), quickly)
         )
         assert np.array_equal(one(*given), other(*given), equal_nan=True)
+
+
+def test_level_of_the_environment_is_checked(monkeypatch):
+    monkeypatch.setenv("NPTRACE_LEVEL", "1")
+    assert machine.host.__wrapped__().level == 1
+    monkeypatch.setenv("NPTRACE_LEVEL", "fast")
+    with pytest.raises(InputError, match="NPTRACE_LEVEL='fast': choose 0, 1, 2 or 3"):
+        machine.host.__wrapped__()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
