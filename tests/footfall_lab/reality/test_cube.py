@@ -45,7 +45,7 @@ def test_launches_follow_their_flight(tosses):
 
 
 @pytest.mark.parametrize(
-    "law",
+    "model",
     [
         pytest.param(model, marks=pytest.mark.slow if model.key == "complementarity" else ())
         for model in (*CANDIDATES, Rival())
