@@ -71,8 +71,8 @@ class Course(Treads):
         trenched = self.gap > 0.0
         inside = trenched & (along >= self.tread)
         size = np.where(inside, self.gap, self.tread)
-        part = np.where(inside, along - self.tread, along) / size
-        return k + np.where(inside, 0.5, 0.0), part, size, np.where(trenched, 0.5, 1.0)
+        fraction = np.where(inside, along - self.tread, along) / size
+        return k + np.where(inside, 0.5, 0.0), fraction, size, np.where(trenched, 0.5, 1.0)
 
     def _depths(self) -> tuple[Scalar, ...]:
         gap = self.gap

@@ -55,11 +55,11 @@ def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = 
     Returns:
         Torques [N m].
     """
-    return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
+    return -joint_values(robot, "dry_friction") * friction_fraction(joint_rates(robot, v), stick_rate)
 
 
-def friction_part(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
-    """Return the part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
+def friction_fraction(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
+    """Return the fraction of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
     return np.clip(rates / stick_rate, -1, 1)
 
 

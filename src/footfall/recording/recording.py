@@ -150,7 +150,7 @@ class Recording:
 
     @property
     def ground(self) -> Ground | None:
-        """The ground of the run; None where it is not known: recordings of long ago, grounds of a user's own class."""
+        """The ground of the run; None where it is not known: old recordings, grounds of a user-defined class."""
         form = self.meta.get("ground_form")
         try:
             return None if form is None else ground_from_json(form)

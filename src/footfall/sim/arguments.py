@@ -66,7 +66,7 @@ def check_seed(seed: Given) -> None:
 
 
 def check_contact_model(contact: Given, dt: float) -> None:
-    """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
+    """Call a user-defined force law for a sphere in contact: two arrays of three numbers, twice the same."""
     if not isinstance(contact, ForceLaw) or ownership.is_unmodified(type(contact)):
         return
     owner = f"law of {type(contact).__name__}"
@@ -183,7 +183,7 @@ def _rebound(c: float, K: float, mass: float) -> float:
 
 
 def check_ground(ground: Given) -> None:
-    """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
+    """Call a user-defined ground once: it must return a distance, a frame and a friction."""
     as_ground(ground)
     if ownership.is_unmodified(type(ground)):
         return

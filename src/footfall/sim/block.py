@@ -177,7 +177,7 @@ class Block:
 
     @cached_property
     def digest(self) -> str | None:
-        """None if a part is a user's own class, which only its code describes."""
+        """None if a part is a user-defined class, which only its code describes."""
         return digest_of(self)
 
 

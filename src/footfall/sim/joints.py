@@ -41,7 +41,7 @@ from numpy import ndarray
 from footfall.contact.force_law import FREEZE_AFTER
 from footfall.control.interface import JointCommand
 from footfall.dynamics.mass_matrix import armatures
-from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
+from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
@@ -386,7 +386,7 @@ def joint_forces(
             drag = friction / np.maximum(np.abs(about), model.reversal(implicit=False))
             passive, passive_damping = passive - drag * rates, passive_damping + drag
         else:
-            passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
+            passive = passive - friction * friction_fraction(rates, model.reversal(implicit=False))
     if model.end_stops:
         passive, passive_damping = _with_end_stops(robot, model, q_J, rates, dt, passive, passive_damping)
     return JointForces(

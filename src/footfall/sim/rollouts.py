@@ -228,7 +228,7 @@ def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compil
 
 
 def ground_inputs(model: SimulationModel) -> tuple[str, ...]:
-    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user's own ground."""
+    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user-defined ground."""
     if not model.acting.info.long_to_compile:
         return ()
     return tuple(f"ground.{name}" for name in model.world.ground.free)
@@ -364,12 +364,12 @@ class Backend(ABC):
 
     def __init__(self, model: SimulationModel, free: Sequence[str]) -> None:
         self.free = tuple(free)
-        self.closures: tuple[ClosureState, ...] = ()  # what a user's own parts reach, as compiled
+        self.closures: tuple[ClosureState, ...] = ()  # what user-defined parts reach, as compiled
         self._take(model)
 
     @property
     def outdated(self) -> bool:
-        """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
+        """Whether anything that a user-defined part reads (a global, a dict, a gain) has been changed since."""
         return any(closure.changed() is not None for closure in self.closures)
 
     def like(self, model: SimulationModel, values: Mapping[str, Given] | None = None) -> Self:

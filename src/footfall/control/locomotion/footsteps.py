@@ -26,7 +26,8 @@ def foothold(
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
 
-    furthest: from under the hip, as a part of the height. capture: the error counts sqrt(h / g), which ends it at once.
+    furthest: from under the hip, as a fraction of the height. capture: the error counts sqrt(h / g), which ends it at
+    once.
     g: how strongly gravity pulls [m/s²].
     """
     fall_time = np.sqrt(height / g)

@@ -18,7 +18,7 @@ from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
 _ITERATIONS = 30  # at most
-_STEP = 0.5  # [rad] or [m], of a joint in one turn at most
+_STEP = 0.5  # [rad] or [m], of a joint in one iteration at most
 _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 
 
