@@ -68,9 +68,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Ten thousand tests and all modules are there to stay: no collection of garbage need look through them again."""
+    """Ten thousand tests and all modules are there to stay: no collection of garbage need look through them again.
+
+    Collections are rare besides, since programs are made of millions of tuples and no cycles.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
