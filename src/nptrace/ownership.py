@@ -13,11 +13,13 @@ name alone proves nothing: ``functools.wraps`` copies it.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import hashlib
 import math
 import operator
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +47,8 @@ def is_library(thing: object) -> bool:
 
 def is_unmodified(kind: type) -> bool:
     """Return whether a class is the library's and all that it reaches is what its files contain."""
-    return is_library(kind) and modified(reached([kind.__module__])) is None
+    with one_look():
+        return is_library(kind) and modified(reached([kind.__module__])) is None
 
 
 def modules_of(value: object) -> set[str]:
@@ -143,8 +146,33 @@ def _with_parents(module: str) -> list[str]:
     return [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
 
 
+_look = threading.local()
+
+
+@contextlib.contextmanager
+def one_look() -> Iterator[None]:
+    """Look at each file once in a block of code, which asks several questions about hundreds of them at one moment."""
+    outermost = getattr(_look, "found", None) is None
+    if outermost:
+        _look.found = {}
+    try:
+        yield
+    finally:
+        if outermost:
+            _look.found = None
+
+
 def _facts(module: str) -> Facts | None:
     """Return the facts about the file of a library module; None where there is none."""
+    found: dict[str, Facts | None] | None = getattr(_look, "found", None)
+    if found is None:
+        return _facts_now(module)
+    if module not in found:
+        found[module] = _facts_now(module)
+    return found[module]
+
+
+def _facts_now(module: str) -> Facts | None:
     folder = packages.folders.get(module.partition(".")[0])
     path = None if folder is None else _path(module, folder)
     return None if path is None else source_facts.read(module, path)
