@@ -1,7 +1,7 @@
 """Twist and wrench cross products, eqs. (A2)-(A3) of de Paula et al. 2024.
 
-Erratum of (A3): the printed matrix is filled with the couple and the force; the operator is that of the *twist*,
-v ⊛ = -(v *)ᵀ, applied to a wrench.
+Erratum of words in (A3): what fills the printed matrix is called a couple and a force; the operator is that of the
+*twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as (20) has it.
 """
 
 import numpy as np
