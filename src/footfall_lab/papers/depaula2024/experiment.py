@@ -3,7 +3,7 @@
 The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I, its K in the unit
 that is printed), "explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any
 comparison. What was registered first, with K 1 000 times stiffer, stands beside it as a second column. The paper's gait
-is not public: what that leaves open is told by a family of gaits.
+is not public: what that leaves open is shown by a family of gaits.
 """
 
 from __future__ import annotations
