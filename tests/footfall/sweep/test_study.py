@@ -101,7 +101,10 @@ def test_a_latin_hypercube_has_one_sample_in_every_slice():
         ("[samples]\ncount = 3\nmethod = 'sobel'\nkp = { normal = [1, 2] }", "(did you mean 'sobol'?)"),
         ("[samples]\ncount = 3\nkp = { uniforme = [1, 2] }", "(did you mean 'uniform'?)"),
         ("[samples]\ncount = 3\nkp = { uniform = [1, inf] }", "must be finite, got inf"),
-        ("[samples]\ncount = 3\nkp = { uniform = [2, 1] }", "uniform of kp in [samples] must have low < high, got 2 to 1"),
+        (
+            "[samples]\ncount = 3\nkp = { uniform = [2, 1] }",
+            "uniform of kp in [samples] must have low < high, got 2 to 1",
+        ),
         ("[samples]\ncount = 3\nkp = { log_uniform = [0, 1] }", "needs positive numbers"),
         ("[samples]\ncount = 3\nkp = { normal = [1, 0] }", "positive deviation"),
         ("[samples]\ncount = 3\nkp = 4.0", "kp in [samples] must be drawn from one distribution"),
