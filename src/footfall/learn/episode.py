@@ -238,7 +238,7 @@ def observe(
 def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
     """Return an observation with noise, from uniform draws; what is evaluated, and what ends an episode, has none.
 
-    Numbers without bounds, which a user's own observations may be, have none either.
+    Numbers without bounds, which user-defined observations may be, have none either.
     """
     if not episodes.randomisation.noise:
         return seen

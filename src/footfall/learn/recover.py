@@ -58,9 +58,10 @@ _WIDE = 1.5  # [rad] from standing, of a joint without limits
 class RecoverTask(TermTask):
     """A robot, its drive, and what getting up is worth: ``task_files/recover.toml`` unless ``spec`` says otherwise.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. any_pose: the
-    part of the episodes that begin in any pose; the others begin the further from standing the higher a robot's level
-    is, which rises when it ends an episode up and falls when it does not: so what standing is worth is known early.
+    touching: its links that collide (``contact.bodies``). contact: the contact model, ``yielding`` unless given.
+    any_pose: the part of the episodes that begin in any pose; the others begin the further from standing the higher a
+    robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
+    known early.
     """
 
     drive: Drive = field(default_factory=lambda: Drive(reach=shipped("recover").drive["reach"]))
@@ -209,7 +210,7 @@ def evaluate_recovery(
 ) -> Recovery:
     """Evaluate robots that differ, from any pose, without noise: who is up after some seconds, and since when.
 
-    contact: a law that they may not have learned on.
+    contact: a model that they may not have learned on.
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")

@@ -406,7 +406,7 @@ def check_stands(robot: Robot, doing: str) -> None:
 def yielding(robot: Robot) -> Compliant:
     """Return contact for links that hit the ground fast in single precision: the weight presses it in by 1 mm.
 
-    A link that lands at several metres a second is millimetres deep after a step. The default law is then millions of
+    A link that lands at several metres a second is millimetres deep after a step. The default model is then millions of
     newtons strong, and what it does to the lightest link is lost to rounding: one robot in 20 000 ticks flew off.
     """
     stiffness = robot.mass * -GRAVITY[2] / 1e-3
