@@ -132,12 +132,16 @@ class Bound:
         constant, title = self.constant, self.__name__
         if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
             raise InputError(
-                f"{title}: the argument after the function must be its constant{self.kinds}, not {type(constant).__name__}:"
-                f" a function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
+                f"{title}: the argument after the function must be its constant{self.kinds}, not"
+                f" {type(constant).__name__}: a function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
             )
 
     def key(self) -> str | None:
         """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        with ownership.one_look():
+            return self._key()
+
+    def _key(self) -> str | None:
         if getattr(self.constant, "digest", None) is None or (modules := self._modules()) is None:
             return None
         inner, parts = _unwrapped(self.original), []

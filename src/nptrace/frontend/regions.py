@@ -100,9 +100,8 @@ class Tracer:
         changed = tree.difference(near, found, "what was found", truths=True)
         given, new = (tree.shapes(tree.flatten(pytree, truths=True)[0]) for pytree in (found, near))
         if changed or new != given:
-            raise refusal(
-                f"custom_fixed_point: the Newton step must return what it is given{f', but {changed}' if changed else ''}"
-            )
+            but = f", but {changed}" if changed else ""
+            raise refusal(f"custom_fixed_point: the Newton step must return what it is given{but}")
         return self._each(self.graph.custom_fixed_point, found, near)
 
     def mark_derivative_invalid(self, condition: Operand) -> None:
