@@ -133,7 +133,8 @@ class Bound:
         if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
             raise InputError(
                 f"{title}: the argument after the function must be its constant{self.kinds}, not"
-                f" {type(constant).__name__}: a function of arrays alone takes None there, as in {self.called}({title}, None, ...)"
+                f" {type(constant).__name__}: a function of arrays alone takes None there, as in"
+                f" {self.called}({title}, None, ...)"
             )
 
     def key(self) -> str | None:

@@ -70,8 +70,8 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     for foot in robot.feet:
         if isinstance(foot, FlatFoot):
             raise InputError(
-                f"foot '{foot.name}' of robot '{robot.name}' has a sole, but contact models support only points: replace"
-                " the sole by its corners, ff.robot.by_corners(robot)"
+                f"foot '{foot.name}' of robot '{robot.name}' has a sole, but contact models support only points:"
+                " replace the sole by its corners, ff.robot.by_corners(robot)"
             )
     spheres = [
         Sphere(name=foot.name, body=body, center=p, radius=foot.radius, axis=_axis(robot, foot), tyre=foot.tyre)
