@@ -249,7 +249,7 @@ def test_simulation_that_follows_a_trajectory_repeats_it_open_loop_and_with_gain
 def test_follow_and_reference_are_checked_against_the_robot(short):
     problem, start, u = short
     held = Trajectory(rolled(problem, start, u), u, np.zeros((len(u), 12, 36)))
-    with pytest.raises(InputError, match="another robot than 'spined'"):
+    with pytest.raises(InputError, match="a robot other than 'spined'"):
         Follow.of(held, problem.high, 0.0, 200.0).start(library.load("spined"))
     ref = problem.reference
     with pytest.raises(InputError, match=r"weights of a reference of 8 knots must be finite and of shape \(9, 36\)"):

@@ -192,7 +192,7 @@ def test_a_training_that_was_cut_off_goes_on_bit_for_bit(tmp_path):
     with pytest.raises(InputError, match=r"to another training: settings rows 96, not 32$"):
         other.resume(tmp_path / "half.npz")
     other = CpuTraining(robots=32, seed=4, settings=Settings(steps=6, rows=96), threads=1, randomise={"mass": 1.2})
-    with pytest.raises(InputError, match=r"of another training: randomisation mass \[.*\], not \[1.2, 1.2\]$"):
+    with pytest.raises(InputError, match=r"to another training: randomisation mass \[.*\], not \[1.2, 1.2\]$"):
         other.resume(tmp_path / "half.npz")
     with np.load(tmp_path / "half.npz") as whole_file:
         arrays = dict(whole_file)
