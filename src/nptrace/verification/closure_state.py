@@ -163,9 +163,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(inner)
 
 
-def _imported(
-    snapshot: StateSnapshot, code: types.CodeType, space: dict[str, object]
-) -> Iterator[types.ModuleType]:
+def _imported(snapshot: StateSnapshot, code: types.CodeType, space: dict[str, object]) -> Iterator[types.ModuleType]:
     """The modules that code imports where it runs, as far as they are loaded."""
     names = _names_imported(code, str(space.get("__package__") or str(space.get("__name__", "")).rpartition(".")[0]))
     snapshot.guard.names(sys.modules, names)
