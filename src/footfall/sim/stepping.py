@@ -7,7 +7,8 @@ kept, and a few comparisons show that the run goes on; where these are in doubt 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from footfall.sensing.sensors import SensorWrapper
 from footfall.sim.commanding import command_at
 from footfall.sim.pushes import mean_wrench
 from footfall.sim.rollouts import Backend, NativeBackend, PythonBackend, TickBatch, check_world, rows_of
-from footfall.sim.running import Running
+from footfall.sim.running import Running, pressed_in
 from footfall.sim.stopping import LEAN, LOW, Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
@@ -133,6 +134,12 @@ class ResidentTick:
         self._flat, self._state, self.remember = self.result, None, remember
         simulation._held = self
 
+    def copy_into(self, leaves: Sequence[ndarray]) -> None:
+        """Write the state that was accepted, leaf by leaf, with the function's own memory."""
+        places = itertools.chain.from_iterable(part.places for part in self._parts.values())
+        for view, (place, shape) in zip(leaves, places):
+            view[...] = self._flat[place].reshape(shape)
+
     def row(self) -> Float[ndarray, "n"]:
         """Return what the last call returned, and the joint command behind it, for ``rows_of``."""
         if len(self.result) > self._size:
@@ -172,6 +179,10 @@ class ResidentTick:
     def memory_before(self) -> PyTree:
         """Return a copy of the function's memory before the call that comes next, or came last."""
         return self._memory.view(self._resident.state.copy())
+
+    def memory_after(self) -> PyTree:
+        """Return the function's memory after the last call."""
+        return self._memory.view(self.result)
 
     def memory_row(self) -> PyTree:
         """Return the function's memory after the last call, as one row of many."""
@@ -229,7 +240,7 @@ class StepLoop:
         self.simulation = simulation
         self._own: tuple[Backend, ResidentTick] | None = None
         self._relay: tuple[SimulationModel, Backend, ResidentTick] | None = None  # beside the model it was made for
-        self._perceive: tuple[SimulationModel, Callable[[RunState], Sensed]] | None = None
+        self._perceive: Perceive | None = None
         self._height: Callable[[ndarray], float] | None = None
 
     # -- under the simulation's own controller -------------------------------------------------------------------------
@@ -287,7 +298,7 @@ class StepLoop:
                 memory, row = stepper.memory_before(), stepper.memory_row()
             acting.log_ticks(np.array([simulation.time]), command, memory, row)
         if recorder is not None:
-            recorder.hold(simulation, stepper, stepper.row())
+            self._keep(recorder, stepper, _as_it_is)
         stepper.accept(simulation, _as_it_is)
 
     def _tick_in_python(self, backend: PythonBackend, stepper: ResidentTick, recorder: Recorder | None) -> None:
@@ -351,13 +362,14 @@ class StepLoop:
             return Sensed(
                 q=simulation.q.copy(), v=simulation.v.copy(), forces=forces.copy(), gravity=model.world.gravity
             )
-        state = simulation.state
-        state = replace(state, memory=_split(state.memory, len(wrappers))[1])
-        if self._perceive is None or self._perceive[0] is not model:
-            function = compiling.compile(perceived, self._relaying(model), state, verify=False)
-            self._perceive = (model, function)
-        seen: Sensed = self._perceive[1](state)
-        return replace(seen, gravity=model.world.gravity)
+        if self._perceive is None or self._perceive.model is not model:
+            self._perceive = Perceive(model, self._relaying(model), self._sensors_state(), len(wrappers))
+        return self._perceive(simulation, self._relay[2] if self._relay is not None else None)
+
+    def _sensors_state(self) -> RunState:
+        """Return the state with the memory of the sensors alone."""
+        state = self.simulation.state
+        return replace(state, memory=_split(state.memory, len(_wrappers(self.simulation.model.acting)))[1])
 
     # -- does the run go on? -------------------------------------------------------------------------------------------
     def _take(
@@ -372,7 +384,7 @@ class StepLoop:
         stepper.call()
         if self._goes_on(stepper):
             if recorder is not None:
-                recorder.hold(simulation, stepper, stepper.row())
+                self._keep(recorder, stepper, remember)
             stepper.accept(simulation, remember)
             return
         before, after = simulation.state, stepper.state_of(stepper.result, remember)
@@ -386,6 +398,16 @@ class StepLoop:
         spans = [(0, simulation.inputs_at(float(np.round(before.tick))))]
         batch = TickBatch.of(before, spans, count=1, every=1, model=simulation.model)
         Running(simulation, 1, recorder).take(replace(batch, after=after, states=states, commands=commands), 0.0)
+
+    def _keep(self, recorder: Recorder, stepper: ResidentTick, remember: Callable[[PyTree], PyTree]) -> None:
+        """Record the tick that was computed, and that the emergency stop was pressed in it."""
+        simulation = self.simulation
+        recorder.hold(simulation, stepper, stepper.row())
+        if simulation.emergency_stop is None:
+            return
+        event = pressed_in(simulation, simulation.state.memory, remember(stepper.memory_after()), 1)
+        if event is not None:
+            recorder.add_event(event)
 
     def _goes_on(self, stepper: ResidentTick) -> bool:
         """Return whether a run certainly goes on after a tick; where it may not, its detectors decide."""
@@ -410,6 +432,30 @@ class StepLoop:
             tick = float(np.round(simulation.time / period))
             stepper.inputs[position][...] = mean_wrench(simulation.pushes, tick, period, simulation._places)
             stepper.pushed = bool(simulation.pushes)
+
+
+class Perceive:
+    """What the sensors of a model show, computed from a state again and again."""
+
+    def __init__(self, model: SimulationModel, relaying: SimulationModel, state: RunState, depth: int) -> None:
+        function = compiling.compile(perceived, relaying, state, verify=False)
+        assert isinstance(function, Native)
+        self.model, self._depth, self._resident = model, depth, function.resident()
+        self._read, self._leaves = tree.reader(state), self._resident.first
+        self._seen = Part.of(perceived(relaying, state), 0)
+
+    def __call__(self, simulation: Simulation, stepper: ResidentTick | None) -> Sensed:
+        """Return what a simulation's sensors show now; ``stepper`` may hold its state."""
+        if stepper is not None and simulation._held is stepper:
+            stepper.copy_into(self._leaves)
+        else:
+            state, leaves = simulation.state, list[PyTree]()
+            self._read(replace(state, memory=_split(state.memory, self._depth)[1]), leaves)
+            for view, leaf in zip(self._leaves, leaves):
+                view[...] = leaf
+        seen: Sensed = self._seen.view(self._resident())
+        object.__setattr__(seen, "gravity", self.model.world.gravity)
+        return seen
 
 
 def perceived(model: SimulationModel, state: RunState) -> Sensed:

@@ -108,15 +108,16 @@ class Native(Function):
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
     def resident(self) -> Resident:
-        """Return this function with memory of its own, in which its first argument stays between calls."""
-        self._check_advance(1, self.signature.rolls)
+        """Return this function with memory of its own, for calls that check nothing."""
         return Resident(self)
 
 
 class Resident:
-    """A native function that is called over and over: what it returns first may be its next first argument.
+    """A native function that is called over and over.
 
-    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays.
+    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays. Of a
+    function that can be rolled the first argument is also one array, ``state``, and what a call returns begins with the
+    next.
     """
 
     def __init__(self, function: Native) -> None:

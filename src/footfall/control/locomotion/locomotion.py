@@ -108,7 +108,7 @@ class Locomotion(Controller):
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
-        return dataclasses.asdict(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
+        return vars(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
     def limit_reasons(self, robot: Robot) -> dict[str, str]:
         self.command_limits(robot)  # sets up
@@ -231,7 +231,7 @@ class Locomotion(Controller):
     def _check_command(self, t: float, command: Command) -> None:
         assert self._robot is not None
         given = (command, self.gait, self.reflexes, self.model)
-        if all(map(operator.is_, given, self._checked)):  # at an earlier tick
+        if command == self._checked[0] and all(map(operator.is_, given[1:], self._checked[1:])):  # at an earlier tick
             return
         self._checked = given
         for key, limit in self.command_limits(self._robot).items():
