@@ -28,12 +28,10 @@ def command(
     recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording of footfall (.mcap).")],
     format: Annotated[str, typer.Option("--format", help=", ".join(FORMATS) + ".")] = "foxglove",
     out: Annotated[Path | None, typer.Option("--out", help="The file, or for lerobot the folder.")] = None,
-    rate: Annotated[
-        float | None, typer.Option("--rate", help="Frames a second; foxglove, rerun and lerobot: 50.")
-    ] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Frames a second; 50 unless given (ros2: all).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Convert a recording to another format: Foxglove's schemas, a ROS 2 bag, a file for Rerun, a table and layout for PlotJuggler, a LeRobot dataset, or a table."""
+    """Convert a recording to another format: for Foxglove, ROS 2, Rerun, PlotJuggler or LeRobot, or to a table."""
     from footfall.recording.formats import foxglove, lerobot, plotjuggler, rerun, ros2
 
     if format not in FORMATS:

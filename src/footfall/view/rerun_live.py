@@ -15,7 +15,7 @@ import urllib.parse
 
 import numpy as np
 
-from footfall.errors import FootfallError, need_extra
+from footfall.errors import FootfallError, need_extra, reason
 from footfall.recording.formats.frames import Frame, frames
 from footfall.recording.formats.rerun import APPLICATION, RerunEntities
 from footfall.recording.recording import Recording
@@ -116,9 +116,12 @@ def frame_of(sim: Simulation) -> Frame:
 
 
 def _free_port(host: str) -> int:
-    with socket.socket() as free:
-        free.bind((host, 0))
-        port: int = free.getsockname()[1]
+    try:
+        with socket.socket() as free:
+            free.bind((host, 0))
+            port: int = free.getsockname()[1]
+    except OSError as error:
+        raise FootfallError(f"cannot listen at {host!r}: {reason(error)}") from None
     return port
 
 
