@@ -1,4 +1,4 @@
-"""Rerun's viewer: its server is on this machine alone, has the page, and gets what a simulation or a recording shows."""
+"""Rerun's viewer: its server is on this machine alone, has the page, and gets what a simulation shows."""
 
 import re
 import subprocess
