@@ -81,6 +81,10 @@ def inverse(
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
         finish: Damped least squares takes over where an iteration has come near and crawls.
     """
+    if isinstance(targets, str):
+        raise InputError(
+            f"inverse takes targets of feet, {{{targets!r}: (x, y, z)}} or an array ({robot.nf}, 3), got {targets!r}"
+        )
     if method not in METHODS:
         raise unknown("method of inverse kinematics", method, METHODS)
     if frame not in FRAMES:

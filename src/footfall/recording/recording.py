@@ -318,6 +318,8 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise InputError(f"a recording is loaded from a file, Recording.load('run.mcap'), got {path!r}")
         suffix = Path(path).suffix
         if suffix == ".nc":
             return cls.from_netcdf(path)

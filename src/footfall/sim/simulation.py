@@ -267,6 +267,7 @@ class Simulation(FrozenAfterInit, Summarised):
     def v(self, v: Given) -> None:
         self.set_state(v=v)
 
+    @hints.takes(hints.STATE)
     def set_state(self, q: Given = None, v: Given = None, *, restart_controller: bool = False) -> None:
         """Put the robot somewhere else, or give it another velocity; time goes on.
 
@@ -366,6 +367,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self.state = dataclasses.replace(self.state, memory={**self.state.memory, "pressed": 1.0})
 
     # -- running -----------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RUN)
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
         are then not kept in memory: each column is read from the file on first use.
@@ -429,7 +431,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if isinstance(command, int | np.integer) and not isinstance(command, bool) and n == 1:
             n, command = int(command), None
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InputError(f"a simulation steps by a whole number of ticks, got {n!r}")
+            raise InputError(f"a simulation steps by a whole number of ticks, got {' '.join(repr(n).split())[:60]}")
         if command is not None:
             given = command if isinstance(command, JointCommand) else _torques(command, self.robot)
             self._loop.relayed(given, n, recorder)

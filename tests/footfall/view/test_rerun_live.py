@@ -35,8 +35,8 @@ def test_a_simulation_arrives_at_the_viewers_server(sim, tmp_path):
             stderr=subprocess.DEVNULL,
         )
         try:
-            for _ in range(60):
-                if live._ended.wait(0.5) or "/world/base" in entities(saved):
+            for _ in range(40):
+                if live._ended.wait(2.0) or "/world/base" in entities(saved):
                     break
         finally:
             saving.terminate()
