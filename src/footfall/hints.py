@@ -178,13 +178,18 @@ def takes(elsewhere: Mapping[str, str]) -> Callable[[_Function], _Function]:
     """Make a function say what an argument is called that it does not take."""
 
     def decorate(function: _Function) -> _Function:
-        known = [name for name in inspect.signature(function).parameters if name != "self"]
+        signature = inspect.signature(function)
+        known = [name for name in signature.parameters if name != "self"]
+        called = function.__qualname__.removesuffix(".__init__")
 
         @functools.wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             for name in given:
-                if name not in known:
-                    what = f"argument of {function.__name__}"
+                if name in known[: len(arguments) - ("self" in signature.parameters)]:
+                    listed = ", ".join(known[: known.index(name) + 2])
+                    raise InputError(f"{called} got {name!r} twice, by its place and by name: {called}({listed}, ...)")
+                if name not in known and "options" not in known:
+                    what = f"argument of {called}"
                     if name in elsewhere:
                         raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
                     raise unknown(what, name, known, "it has")
