@@ -164,12 +164,6 @@ def test_lerobot_dataset_is_whole_and_says_what_is_in_it(walk, tmp_path):
 
 SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "netcdf": ".nc"}  # tables are named by them
 SUFFIXES |= {"plotjuggler": ".plotjuggler.xml", "rerun": ".rrd"}
-    "plotjuggler": ".plotjuggler.xml",
-    "rerun": ".rrd",
-    "csv": ".csv",
-    "parquet": ".parquet",
-    "netcdf": ".nc",
-}  # tables are named by them
 
 
 @pytest.mark.parametrize("format", FORMATS)
