@@ -125,7 +125,7 @@ def _option(
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """One run, by the options of the command line."""
+    """The options of a run, as on the command line."""
 
     robot: str = field(metadata={"choices": _robots, "page": "mini_cheetah"})
     _: KW_ONLY

@@ -86,7 +86,14 @@ class Planned:
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
-    """Read the options in a run file; a key that is none is refused with the nearest that is."""
+    """Read the options in a run file (TOML); an unknown key is refused with the nearest known one.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Options by name.
+    """
     file = Path(path)
     keys = parse_toml(read_toml_text(file, "the run file"), str(file))
     for key in keys:
@@ -149,10 +156,13 @@ def plan(
     """Return the simulation that options describe.
 
     Args:
-        robot: that is simulated.
-        options: of the run.
-        constants: change the gait's own (``{"duty": 0.6}``).
-        own: the controller, where the options name one as ``module:name``: code is not loaded from options.
+        robot: That is simulated.
+        options: Options of the run.
+        constants: Change the gait's own (``{"duty": 0.6}``).
+        own: The controller, where the options name one as ``module:name``: code is not loaded from options.
+
+    Returns:
+        Simulation, options and start ramp.
     """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
@@ -220,7 +230,7 @@ def _schedule(options: RunOptions) -> Schedule:
     """Return the schedule of commands; nothing else may set one."""
     for key in ("speed", "sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"a schedule says every speed itself: leave out {key}")
+            raise InputError(f"a schedule sets all speeds: leave out {key}")
     return Schedule.parse(options.schedule or "")
 
 
@@ -280,7 +290,7 @@ def _controller(
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
-        raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
+        raise InputError(f"robot '{robot.name}' has a fixed base and cannot walk: choose the controller 'hold'")
     return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
@@ -343,7 +353,7 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) 
 def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
-        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+        raise InputError("controller 'wheels' drives forward and turns; it does not take sideways")
     return Wheels(kp=options.kp, kd=options.kd, rate=fitting_rate(options.dt)), None
 
 
