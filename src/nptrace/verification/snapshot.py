@@ -1,7 +1,6 @@
 """A snapshot of a web of objects: what each holds, in an order that a second one repeats, and how to put it back."""
 
 import contextlib
-import dataclasses
 import functools
 import types
 from collections import deque
@@ -115,9 +114,10 @@ class StateSnapshot:
         return None
 
 
-@functools.lru_cache(maxsize=256)
 def _is_frozen_record(kind: type) -> bool:
-    return ownership.is_library(kind) and dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen
+    """Return whether a class is a library's frozen dataclass."""
+    settings = getattr(kind, "__dataclass_params__", None)
+    return settings is not None and settings.frozen and ownership.is_library(kind)
 
 
 def _is_slot(member: object) -> bool:
