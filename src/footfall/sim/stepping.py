@@ -78,10 +78,10 @@ class ResidentTick:
         for view, number in zip(self.inputs[len(self.inputs) - len(numbers) :], numbers):
             view[...] = number
         self._read = tree.reader(example)
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, StatePart] = {}
         at = 0
         for f in fields(RunState):
-            self._parts[f.name] = part = Part.of(getattr(example, f.name), at)
+            self._parts[f.name] = part = StatePart.of(getattr(example, f.name), at)
             at = part.end
         self._size, self._physical = at, self._parts["impulse"].end
         self._joints = len(example.motor)
@@ -199,7 +199,7 @@ class ResidentTick:
 
 
 @dataclass(frozen=True)
-class Part:
+class StatePart:
     """Where a part of a state is in a flat array, and how it is made of that."""
 
     places: list[tuple[slice, tuple[int, ...]]]  # of every leaf, and its shape
@@ -207,14 +207,14 @@ class Part:
     end: int
 
     @staticmethod
-    def of(example: PyTree, at: int) -> Part:
+    def of(example: PyTree, at: int) -> StatePart:
         """Return the part that is built like the example and begins at a position."""
         leaves, make = tree.flatten(example)
         places = []
         for shape in tree.shapes(leaves):
             places.append((slice(at, at + tree.size(shape)), shape))
             at += tree.size(shape)
-        return Part(places, make, at)
+        return StatePart(places, make, at)
 
     def view(self, flat: Float[ndarray, "*n"], rows: tuple[int, ...] = ()) -> PyTree:
         """Return the part, of views of the array; ``rows`` are axes in front, those it has or new ones of length 1."""
@@ -442,7 +442,7 @@ class Perceive:
         assert isinstance(function, Native)
         self.model, self._depth, self._resident = model, depth, function.resident()
         self._read, self._leaves = tree.reader(state), self._resident.first
-        self._seen = Part.of(perceived(relaying, state), 0)
+        self._seen = StatePart.of(perceived(relaying, state), 0)
 
     def __call__(self, simulation: Simulation, stepper: ResidentTick | None) -> Sensed:
         """Return what a simulation's sensors show now; ``stepper`` may hold its state."""
