@@ -20,7 +20,7 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.adapters import unadapted
 from footfall.contact.model import contact_settings
-from footfall.control.interface import Command
+from footfall.control.interface import Command, JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.recording.force_mean import ForceMeans

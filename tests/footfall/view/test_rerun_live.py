@@ -30,7 +30,7 @@ def test_a_simulation_arrives_at_the_viewers_server(sim, tmp_path):
         data = urllib.parse.parse_qs(urllib.parse.urlparse(live.address).query)["url"][0]
         saved = tmp_path / "live.rrd"
         saving = subprocess.Popen(
-            [sys.executable, "-m", "rerun", "--save", str(saved), data],
+            [sys.executable, "-m", "rerun", "--port", "auto", "--save", str(saved), data],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

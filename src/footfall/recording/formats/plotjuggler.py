@@ -25,7 +25,7 @@ _TABS = {  # what every tab shows, one plot below the other: series that begin w
 def layout(columns: Sequence[str], joints: Sequence[str], table: str) -> ET.Element:
     """Return a layout that plots the columns of a table which it names; plots without a column are left out."""
     root = ET.Element("root")
-    widget = ET.SubElement(root, "tabbed_widget", parent="main_window", name="Main Window")
+    widget = ET.SubElement(root, "tabbed_widget", {"parent": "main_window", "name": "Main Window"})
     for title, plots in _TABS.items():
         shown = [found for words in plots if (found := _series(words, columns, joints))]
         if not shown:

@@ -167,8 +167,8 @@ class Estimated(ControllerWrapper):
             self._kept = [kept for kept in self._kept if kept[0] < times[0]]
         found = rows["estimate"]
         ticks = np.asarray(rows["tick"]) - 1.0
-        last = {key: np.array(getattr(found, key)[-1]) for key in ("q", "v", "forces", "contact")}
-        self.seen = Sensed(**last, gravity=self._true_gravity)
+        q, v, forces, contact = (np.array(getattr(found, key)[-1]) for key in ("q", "v", "forces", "contact"))
+        self.seen = Sensed(q=q, v=v, forces=forces, gravity=self._true_gravity, contact=contact)
         if len(times) == 1 and found.conditions.tobytes() == before["estimate"].conditions.tobytes():
             if ticks[0] % self.keep == 0:
                 self._kept.append((float(times[0]), _row(found, 0)))
