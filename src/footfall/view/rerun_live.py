@@ -6,12 +6,13 @@ Rerun's server runs in a process of its own, on this machine alone.
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
+from pathlib import Path
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class RerunLive:
         self._ended = threading.Event()
         data = _free_port(host)
         page = port or _free_port(host)
-        command = [sys.executable, "-m", "rerun", "--serve-web", "--bind", host]
+        command = [program(), "--serve-web", "--bind", host]
         command += ["--port", str(data), "--web-viewer-port", str(page)]
         self._server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -99,6 +100,13 @@ class RerunLive:
         if sim.stopped is not None:
             self._entities.say(sim.time, sim.stopped.kind, sim.stopped.message)
             self.stream.flush()
+
+
+def program() -> str:
+    """Return Rerun's own program: ``python -m rerun`` would start it as a child, which outlives it."""
+    import rerun_cli
+
+    return str(Path(str(rerun_cli.__file__)).with_name("rerun.exe" if os.name == "nt" else "rerun"))
 
 
 def frame_of(sim: Simulation) -> Frame:

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 import urllib.parse
 import urllib.request
 
@@ -12,7 +11,7 @@ import footfall as ff
 from footfall.errors import FootfallError
 
 pytest.importorskip("rerun", reason="needs rerun-sdk")
-from footfall.view.rerun_live import RerunLive, frame_of
+from footfall.view.rerun_live import RerunLive, frame_of, program
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def test_a_simulation_arrives_at_the_viewers_server(sim, tmp_path):
         data = urllib.parse.parse_qs(urllib.parse.urlparse(live.address).query)["url"][0]
         saved = tmp_path / "live.rrd"
         saving = subprocess.Popen(
-            [sys.executable, "-m", "rerun", "--port", "auto", "--save", str(saved), data],
+            [program(), "--port", "auto", "--save", str(saved), data],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -51,7 +50,7 @@ def test_a_simulation_arrives_at_the_viewers_server(sim, tmp_path):
 def entities(path):
     if not path.is_file():
         return set()
-    printed = subprocess.run([sys.executable, "-m", "rerun", "rrd", "print", str(path)], capture_output=True, text=True)
+    printed = subprocess.run([program(), "rrd", "print", str(path)], capture_output=True, text=True)
     return set(re.findall(r"/[\w/]+", printed.stdout))
 
 
