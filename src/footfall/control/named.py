@@ -34,9 +34,10 @@ GAIT_CONTROLLERS: dict[
 COMMAND_CONTROLLERS = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 NMPC = "nmpc"  # optimal control of the whole robot for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
+SAMPLING = "sampling"  # predictive control by sampling rollouts
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
 ROLLING_CONTROLLERS = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
-COMMAND_FOLLOWERS = (*COMMAND_CONTROLLERS, NMPC, LEARNED, WHEELS)  # follow a velocity command
+COMMAND_FOLLOWERS = (*COMMAND_CONTROLLERS, NMPC, LEARNED, WHEELS, SAMPLING)  # follow a velocity command
 PLAN = "plan"  # follows a plan of body and feet
 NAMES = ("hold", *GAIT_CONTROLLERS, *COMMAND_FOLLOWERS, "lqr", PLAN)
 _SCHEDULES = {  # that the force controllers run well

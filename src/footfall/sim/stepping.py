@@ -1,7 +1,7 @@
 """Ticks that a Python program takes one by one: ``Simulation.step``.
 
 A tick is the same machine code as in a run. Its state stays in the code's memory from one call to the next, no rows are
-kept, and a few comparisons show that the run goes on; where these are in doubt the tick is judged as in a run.
+kept, and a few comparisons show that the run goes on; where these are in doubt the tick is checked as in a run.
 """
 
 from __future__ import annotations
@@ -87,16 +87,16 @@ class ResidentTick:
         self._joints = len(example.motor)
         self._zeros = np.zeros(self._physical)
         self._memory = self._parts["memory"]
-        self._q = self._parts["q"].places[0][0]
-        first = sum(len(part.places) for name, part in self._parts.items() if name not in ("memory", "objects"))
-        self._memory_views = self._resident.first[first : first + len(self._memory.places)]
+        self._q = self._parts["q"].positions[0][0]
+        first = sum(len(part.positions) for name, part in self._parts.items() if name not in ("memory", "objects"))
+        self._memory_views = self._resident.first[first : first + len(self._memory.positions)]
         self._read_memory = tree.reader(example.memory)
         self.live_memory = self._memory.view(self._resident.state)  # before the call that comes next, or came last
         self.live_row = self._memory.view(self._resident.out, rows=(1,))  # after the call that came last
         self.result = self._flat = np.zeros(at)  # of the last call; and what was accepted of it
         self._state: RunState | None = None  # that was made of what was accepted
         self.remember: Callable[[PyTree], PyTree] = _as_it_is
-        self.told: Given = None  # the command that its inputs hold
+        self.command: Given = None  # the one in its inputs
         self.pushed = False  # whether they hold a push
 
     def begin(self, simulation: Simulation, memory: Callable[[PyTree], PyTree]) -> None:
@@ -136,9 +136,9 @@ class ResidentTick:
 
     def copy_into(self, leaves: Sequence[ndarray]) -> None:
         """Write the state that was accepted, leaf by leaf, with the function's own memory."""
-        places = itertools.chain.from_iterable(part.places for part in self._parts.values())
-        for view, (place, shape) in zip(leaves, places):
-            view[...] = self._flat[place].reshape(shape)
+        positions = itertools.chain.from_iterable(part.positions for part in self._parts.values())
+        for view, (position, shape) in zip(leaves, positions):
+            view[...] = self._flat[position].reshape(shape)
 
     def row(self) -> Float[ndarray, "n"]:
         """Return what the last call returned, and the joint command behind it, for ``rows_of``."""
@@ -202,7 +202,7 @@ class ResidentTick:
 class StatePart:
     """Where a part of a state is in a flat array, and how it is made of that."""
 
-    places: list[tuple[slice, tuple[int, ...]]]  # of every leaf, and its shape
+    positions: list[tuple[slice, tuple[int, ...]]]  # of every leaf, and its shape
     make: Callable[[list[ndarray]], PyTree]
     end: int
 
@@ -210,18 +210,18 @@ class StatePart:
     def of(example: PyTree, at: int) -> StatePart:
         """Return the part that is built like the example and begins at a position."""
         leaves, make = tree.flatten(example)
-        places = []
+        positions = []
         for shape in tree.shapes(leaves):
-            places.append((slice(at, at + tree.size(shape)), shape))
+            positions.append((slice(at, at + tree.size(shape)), shape))
             at += tree.size(shape)
-        return StatePart(places, make, at)
+        return StatePart(positions, make, at)
 
     def view(self, flat: Float[ndarray, "*n"], rows: tuple[int, ...] = ()) -> PyTree:
         """Return the part, of views of the array; ``rows`` are axes in front, those it has or new ones of length 1."""
         if rows:
-            return self.make([flat[..., place].reshape(rows + shape) for place, shape in self.places])
+            return self.make([flat[..., position].reshape(rows + shape) for position, shape in self.positions])
         return self.make(
-            [flat[place] if len(shape) == 1 else flat[place].reshape(shape) for place, shape in self.places]
+            [flat[position] if len(shape) == 1 else flat[position].reshape(shape) for position, shape in self.positions]
         )
 
 
@@ -283,8 +283,8 @@ class StepLoop:
         if refreshed is not memory:
             stepper.set_memory(refreshed)
         command = simulation.command
-        if type(command) is not Command or command is not stepper.told:
-            stepper.told, command = command, command_at(command, simulation.time)
+        if type(command) is not Command or command is not stepper.command:
+            stepper.command, command = command, command_at(command, simulation.time)
             for view, key in zip(stepper.inputs, _SPEEDS):
                 view[...] = getattr(command, key)
         self._push(stepper, len(_SPEEDS))
@@ -493,7 +493,7 @@ def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
 
 
 def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
-    """Return (the memory of the controller inside so many wrappers, the wrappers' with nothing in its place)."""
+    """Return (the memory of the controller inside so many wrappers, the wrappers' with nothing in its position)."""
     if not depth:
         return memory, ()
     inner, rest = _split(memory["inner"], depth - 1)
