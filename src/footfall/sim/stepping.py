@@ -493,7 +493,7 @@ def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
 
 
 def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
-    """Return (the memory of the controller inside so many wrappers, the wrappers' with nothing in its position)."""
+    """Return (the memory of the controller inside so many wrappers, the wrappers' with nothing in its place)."""
     if not depth:
         return memory, ()
     inner, rest = _split(memory["inner"], depth - 1)
