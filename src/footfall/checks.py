@@ -81,7 +81,7 @@ def number_between(
 ) -> float:
     """Return a number between two others, neither included, or refuse it and say what is ``wanted``."""
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (above < number < below):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from footfall.errors import InputError, unknown
 
 _Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 SIMULATION = {
     **dict.fromkeys(("qpos", "joint_positions", "get_state"), "q (base and joints; sim.set_state(q, v) changes it)"),
@@ -48,7 +50,36 @@ RECORDING = {
     **dict.fromkeys(("df", "dataframe", "as_pandas"), "to_pandas()"),
     **dict.fromkeys(("video", "render"), "save_video(path)"),
     **dict.fromkeys(("speed", "average_speed"), "mean_speed()"),
+    **dict.fromkeys(("base_height", "height", "trunk_height"), "trunk_position[:, 2]"),
 }
+RUN = {
+    **dict.fromkeys(("steps", "n_steps", "num_steps", "n", "ticks"), "duration [s]; sim.step(n) takes ticks"),
+    **dict.fromkeys(("seconds", "time", "t", "T", "t_end"), "duration"),
+    **dict.fromkeys(("out", "file", "filename", "save"), "path"),
+}
+STATE = {
+    **dict.fromkeys(("qpos", "joint_positions", "position"), "q"),
+    **dict.fromkeys(("qvel", "joint_velocities", "velocity"), "v"),
+}
+PUSH = {
+    **dict.fromkeys(("t", "time", "begin", "at"), "start"),
+    **dict.fromkeys(("length", "seconds", "dt"), "duration"),
+    **dict.fromkeys(("body", "body_name"), "link"),
+    **dict.fromkeys(("torque", "wrench"), "moment"),
+    **dict.fromkeys(("position", "offset"), "point"),
+}
+JOINT_PD = {
+    **dict.fromkeys(("stiffness", "p_gain", "Kp"), "kp"),
+    **dict.fromkeys(("damping", "d_gain", "Kd"), "kd"),
+}
+LQR = dict.fromkeys(("Q", "R"), "weights=ff.sim.StandWeights(...)")
+GAIT = {
+    "gallop": "transverse_gallop or rotary_gallop",
+    **dict.fromkeys(("crawl", "static_walk", "creep"), "walk"),
+    **dict.fromkeys(("stance", "stand"), "ff.control.Hold('stand', kp, kd), which is no gait"),
+    **dict.fromkeys(("jump", "hop", "pronking"), "pronk"),
+}
+FORWARD = "ff.kinematics.body_poses(robot, q), frame_pose(robot, q, name) or foot_positions(robot, q)"
 COMMAND = {
     **dict.fromkeys(("vx", "x", "speed", "lin_vel_x", "linear"), "forward"),
     **dict.fromkeys(("vy", "y", "left", "lin_vel_y"), "sideways"),
@@ -134,9 +165,39 @@ def _meant(hint: str) -> str:
     return f"did you mean {hint!r}?" if hint.isidentifier() else f"it is {hint}"
 
 
+def _article(name: str) -> str:
+    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+
+
 def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> AttributeError:
     """Return the error for an attribute that is not there: what it is called here, or the nearest name."""
     return MissingAttribute(owner, name, known, elsewhere)
+
+
+def takes(elsewhere: Mapping[str, str]) -> Callable[[_Function], _Function]:
+    """Make a function say what an argument is called that it does not take."""
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        known = [name for name in signature.parameters if name != "self"]
+        called = function.__qualname__.removesuffix(".__init__")
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **given: Any) -> Any:
+            for name in given:
+                if name in known[: len(arguments) - ("self" in signature.parameters)]:
+                    listed = ", ".join(known[: known.index(name) + 2])
+                    raise InputError(f"{called} got {name!r} twice, by its place and by name: {called}({listed}, ...)")
+                if name not in known and "options" not in known:
+                    what = f"argument of {called}"
+                    if name in elsewhere:
+                        raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
+                    raise unknown(what, name, known, "it has")
+            return function(*arguments, **given)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
 
 
 def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class], _Class]:
@@ -145,6 +206,9 @@ def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class
     def decorate(kind: _Class) -> _Class:
         make: Callable[..., None] = kind.__init__  # type: ignore[misc]
         known = {f.name for f in dataclasses.fields(kind) if f.init}
+        absent = dataclasses.MISSING
+        fields = [f for f in dataclasses.fields(kind) if f.init]
+        needed = [f.name for f in fields if f.default is absent and f.default_factory is absent]
 
         @functools.wraps(make)
         def __init__(self: object, *arguments: Any, **given: Any) -> None:
@@ -153,6 +217,9 @@ def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class
                 if name in elsewhere:
                     raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
                 raise unknown(what, name, [f.name for f in dataclasses.fields(kind) if f.init], "it has")
+            for name in needed[len(arguments) :]:
+                if name not in given:
+                    raise InputError(f"{kind.__name__} needs {_article(name)}: {kind.__name__}(..., {name}=...)")
             make(self, *arguments, **given)
 
         kind.__init__ = __init__  # type: ignore[misc]

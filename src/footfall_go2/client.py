@@ -138,7 +138,7 @@ class DdsConnection:
 
     def release(self, timeout: float = 8.0, say: Callable[[str], None] = lambda text: None) -> None:
         """Have the sport mode lie down and give the motors away."""
-        end = time.monotonic() + timeout
+        end, told = time.monotonic() + timeout, ""
         while True:
             code, data = self.switcher.call(CHECK_MODE)
             name = _mode(data) if code == 0 else "?"
@@ -146,7 +146,9 @@ class DdsConnection:
                 return
             if time.monotonic() > end:
                 raise ConnectionLost(f"the robot's mode '{name}' does not give the motors away")
-            say(f"the robot's mode '{name}' lies down and gives the motors away")
+            if name != told:  # it is asked until it has
+                say(f"the robot's mode '{name}' lies down and gives the motors away")
+                told = name
             self.sport.call(STAND_DOWN)
             self.switcher.call(RELEASE_MODE)
             time.sleep(0.5)

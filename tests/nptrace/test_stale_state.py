@@ -25,6 +25,60 @@ def test_a_number_that_is_changed_is_noticed(make):
         getattr(change, "undo", lambda: None)()
 
 
+SLOW = {  # what a walk alone can compare
+    "array_of_ctypes",
+    "array_of_objects",
+    "array_of_the_standard_library",
+    "byte_array",
+    "context_variable",
+    "dictionary_of_an_object",
+    "environment",
+    "globals_by_name",
+    "large_array",
+    "middle_of_a_long_dict",
+    "middle_of_a_long_list",
+    "module_by_import_module",
+    "module_by_sys_modules",
+    "namespace_of_executed_code",
+    "number_of_ctypes",
+    "pointer_of_ctypes",
+    "registered_function",
+    "structure_of_ctypes",
+    "vars_of_a_module",
+    "view_of_memory",
+    "weak_dictionary",
+    "weak_reference",
+}
+
+
+@pytest.mark.parametrize("make", [m for m in WAYS if m.__name__ not in SLOW], ids=lambda make: make.__name__)
+def test_a_change_shows_without_a_walk(make):
+    read, change = make()
+    read()
+    before = ClosureState(read)
+    assert before.changed() is None
+    assert before._guard.holds()
+    try:
+        change()
+        assert not before._guard.holds()
+    finally:
+        getattr(change, "undo", lambda: None)()
+
+
+def test_what_is_replaced_by_its_equal_is_looked_at_once():
+    gains = {"kp": 60.5, "table": np.array([1.0, 2.0])}
+
+    def read():
+        return gains["kp"] * gains["table"][0]
+
+    before = ClosureState(read)
+    assert before.changed() is None
+    gains["table"] = np.array([1.0, 2.0])
+    assert not before._guard.holds()
+    assert before.changed() is None
+    assert before._guard.holds()
+
+
 NOT_PUT_BACK = {  # changed from outside, or seen by a checksum alone
     "function_of_numpy_replaced",
     "function_of_linear_algebra_replaced",

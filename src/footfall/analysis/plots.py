@@ -36,6 +36,8 @@ def plot(
     labels: Sequence[str] | None = None,
 ) -> Figure:
     """One recording's figure of the given kind, with others laid over it."""
+    if not isinstance(kind, str):
+        raise InputError(f"a plot is named by one text of {', '.join(_KINDS)}, got {kind!r}")
     runs = (rec, *others)
     for other in others:
         if not isinstance(other, type(rec)):

@@ -77,11 +77,13 @@ def _print(result: dict[str, Json]) -> None:
 
     table = Table(show_header=False)
     for key, value in result.items():
+        if value is None and key != "recording":
+            continue  # a run has no commanded speed, or was not stopped
         if key == "mean_velocity":
-            shown = "" if value is None else "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
+            shown = "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
         elif key == "averaged_over":
-            shown = "" if value is None else "{:g} to {:g} s: speeds and cost of transport".format(*value)
-        elif key == "energy_residual" and value is not None:
+            shown = "{:g} to {:g} s: speeds and cost of transport".format(*value)
+        elif key == "energy_residual":
             shown = f"{100 * value:.2g} % of the energy moved"
         elif key == "recording" and value is None:
             shown = "none: --out FILE.mcap keeps one"
@@ -90,6 +92,6 @@ def _print(result: dict[str, Json]) -> None:
         elif isinstance(value, bool):
             shown = "yes" if value else "no"
         else:
-            shown = "" if value is None else str(value)
+            shown = str(value)
         table.add_row(key.replace("_", " "), shown)
     console().print(table)

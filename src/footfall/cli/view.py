@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from footfall.control.interface import Controller
     from footfall.recording.recording import Recording
     from footfall.robot.model.description import Robot
+    from footfall.sim.simulation import Simulation
 
 NAME = "view"
+_PORT = 8080
 EXAMPLES = examples(
     "footfall view",
     "footfall view xiling --port 0",
@@ -27,6 +29,7 @@ EXAMPLES = examples(
     "footfall view mini_cheetah --controller policy.npz --ground rough:0.03",
     "footfall view mini_cheetah --controller my_module:my_controller",
     "footfall view mini_cheetah --foxglove --port 8765",
+    "footfall view mini_cheetah --rerun",
 )
 
 
@@ -44,7 +47,7 @@ def command(
         str,
         typer.Option("--host", help="Address to listen at; what is printed holds the token that the page wants."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = _PORT,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
     model: ModelOption = None,
     controller: Annotated[
@@ -62,6 +65,7 @@ def command(
     foxglove: Annotated[
         bool, typer.Option("--foxglove", help="Serve live data to the Foxglove app instead of a page.")
     ] = False,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Show it in Rerun's viewer, in a browser.")] = False,
 ) -> None:
     """Show a robot that walks as you command it, or a recording, on a web page; Ctrl-C ends it.
 
@@ -86,8 +90,14 @@ def command(
             raise InputError(f"--{key} is for robots: a recording is shown as it was made")
     elif controller is not None and names_code(controller):
         own = own_controller(controller, seen)
+    if foxglove and rerun:
+        raise InputError("--foxglove and --rerun are two viewers: choose one")
     if foxglove:
         _serve_foxglove(seen, host, port)
+        return
+    if rerun:
+        chosen |= {} if controller is None else {"controller": controller}
+        _serve_rerun(_simulation(seen, subject, chosen, own) if isinstance(seen, Robot) else seen, host, port)
         return
     from footfall.view.server import Server
 
@@ -118,6 +128,25 @@ def _serve_foxglove(subject: Robot | Recording, host: str, port: int) -> None:
         typer.echo(live.address)
         _flush()
         note("in Foxglove: open connection, Foxglove WebSocket, with the address above")
+        _until_interrupted()
+    finally:
+        live.stop()
+
+
+def _simulation(robot: Robot, name: str, chosen: dict[str, str], own: Controller | None) -> Simulation:
+    from footfall.sim.runfile import options_of, plan
+
+    return plan(robot, options_of({"robot": name, **chosen}), own=own).simulation
+
+
+def _serve_rerun(subject: Simulation | Recording, host: str, port: int) -> None:
+    from footfall.view.rerun_live import RerunLive
+
+    live = RerunLive(subject, host, 0 if port == _PORT else port)
+    try:
+        typer.echo(live.address)
+        _flush()
+        note("Rerun's viewer is on the page above")
         _until_interrupted()
     finally:
         live.stop()

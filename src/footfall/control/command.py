@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from numbers import Real
 
@@ -22,6 +23,9 @@ class Command:
     pitch: float = 0.0  # [rad], nose down
 
 
+_NAMES = tuple(f.name for f in fields(Command))
+
+
 def check_command(command: Command) -> None:
     """Refuse a command with a value that is no finite number."""
     if not isinstance(command, Command):
@@ -29,7 +33,9 @@ def check_command(command: Command) -> None:
             f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__};"
             " one that changes in time is a Schedule or a function of time (ff.sim.Schedule.parse, lambda t: ...)"
         )
-    for f in fields(Command):
-        value = getattr(command, f.name)
+    for name in _NAMES:
+        value = getattr(command, name)
+        if type(value) is float and math.isfinite(value):
+            continue
         if not isinstance(value, Real) or not finite(value):
-            raise InputError(f"{f.name} of a command must be a finite number, got {value!r}")
+            raise InputError(f"{name} of a command must be a finite number, got {value!r}")

@@ -172,7 +172,7 @@ class ControllerWrapper(Controller):
     @property
     def wrapped(self) -> Controller:
         """The inner controller as a ``Controller``, whatever its class."""
-        return as_controller(self.inner)
+        return self.inner if isinstance(self.inner, Controller) else as_controller(self.inner)
 
     @property
     def rate(self) -> float:
@@ -221,7 +221,8 @@ class ControllerWrapper(Controller):
 
     def refresh_memory(self, memory: PyTree) -> PyTree:
         if _keeps_inner(memory):
-            return {**memory, "inner": self.wrapped.refresh_memory(memory["inner"])}
+            inner = self.wrapped.refresh_memory(memory["inner"])
+            return memory if inner is memory["inner"] else {**memory, "inner": inner}
         return self.wrapped.refresh_memory(memory)
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,11 @@ def _broadcast(value: Given, joints: int, key: str) -> ndarray:
         raise InputError(f"{key} of a JointCommand must be one real number or {joints} of them, got {shown}")
     if np.shape(value) == (joints,):
         return value
+    if value is None or isinstance(value, (Mapping, set)):
+        raise InputError(
+            f"{key} of a JointCommand must be one number or {joints} of them in the order of robot.joint_names, got"
+            f" {' '.join(repr(value).split())[:60]}"
+        )
     if np.shape(value) != ():
         raise InputError(f"{key} of a JointCommand must be one number or {joints} of them, got shape {np.shape(value)}")
     return value * np.ones(joints)

@@ -1,5 +1,8 @@
 """Gaits: patterns, oscillators, foot paths, and constants known to work."""
 
+from typing import NoReturn
+
+from footfall import hints
 from footfall.gait.ellipse import Ellipse, Trapezoid, trapezoid
 from footfall.gait.foot_path import foot_offset, foot_rate, start_ramp
 from footfall.gait.named_plans import named_plan
@@ -103,3 +106,7 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise hints.missing("footfall.gait", name, __all__, hints.GAIT)

@@ -4,6 +4,9 @@ Poses of bodies in their parents (``joint_transforms``), in the base and in the 
 """
 
 import math
+import sys
+import types
+from typing import NoReturn
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +14,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.errors import InputError
+from footfall.hints import FORWARD
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.quaternion import to_rotation
@@ -92,6 +96,8 @@ def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
     Returns:
         One transform per body; the first is the base in the world.
     """
+    if not hasattr(robot, "nq"):
+        raise InputError(f"kinematics and dynamics take the robot first and then q, got {type(robot).__name__} for it")
     check_shape(robot, q=(q, robot.nq))
     X = [base_pose(robot, q)]
     for body, angle in zip(robot.tree.bodies[1:], joint_positions(robot, q)):
@@ -216,3 +222,13 @@ def center_of_mass(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3"]
 
 def _stacked(rows: list[ndarray], shape: tuple[int, ...]) -> ndarray:
     return np.stack(rows) if rows else np.zeros((0, *shape))
+
+
+class _NotAFunction(types.ModuleType):
+    """This module, which people call: ``ff.kinematics.forward(robot, q)``."""
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise InputError(f"ff.kinematics.forward is a module: call {FORWARD}")
+
+
+sys.modules[__name__].__class__ = _NotAFunction

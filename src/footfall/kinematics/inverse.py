@@ -84,6 +84,10 @@ def inverse(
     Returns:
         Joint positions of the whole robot, and per foot whether and how it was reached (``Inverse``).
     """
+    if isinstance(targets, str):
+        raise InputError(
+            f"inverse takes targets of feet, {{{targets!r}: (x, y, z)}} or an array ({robot.nf}, 3), got {targets!r}"
+        )
     if method not in METHODS:
         raise unknown("method of inverse kinematics", method, METHODS)
     if frame not in FRAMES:

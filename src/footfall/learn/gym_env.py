@@ -14,6 +14,7 @@ task that tells a critic more (``Task.privileged``), the infos of a vector have 
 
 from __future__ import annotations
 
+import inspect
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -120,7 +121,14 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
         task = WalkTask.of(load(robot) if isinstance(robot, str) else robot, weights=options.pop("weights", {}))
     elif options.pop("weights", None):
         raise InputError("pass the weights to the task")
-    return WalkLanes(customised(task, options), int(n), **options)
+    task = customised(task, options)
+    known = [name for name in inspect.signature(WalkLanes.__init__).parameters if name not in ("self", "task", "n")]
+    for name in options:
+        if name == "num_envs":
+            raise InputError("WalkEnv is one robot: WalkVectorEnv(num_envs=...) has many")
+        if name not in known:
+            raise unknown("option of an environment", name, known, "it has")
+    return WalkLanes(task, int(n), **options)
 
 
 def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:

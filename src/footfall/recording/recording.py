@@ -318,6 +318,8 @@ class Recording:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Load a recording from an ``.mcap`` or ``.nc`` file; refuse a broken one, and say so of a foreign one."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise InputError(f"a recording is loaded from a file, Recording.load('run.mcap'), got {path!r}")
         suffix = Path(path).suffix
         if suffix == ".nc":
             return cls.from_netcdf(path)

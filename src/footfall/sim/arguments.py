@@ -48,7 +48,7 @@ class FrozenAfterInit:
     """Refuses to have assigned, once it has a state, what its model was made of: the model would stay as it is."""
 
     def __setattr__(self, name: str, value: Given) -> None:
-        if name in _MADE_OF and "state" in self.__dict__ and value is not self.__dict__.get(name):
+        if name in _MADE_OF and "_state" in self.__dict__ and value is not self.__dict__.get(name):
             raise InputError(
                 f"the {name} of a simulation cannot be changed: create another, Simulation(..., {name}=...)"
             )

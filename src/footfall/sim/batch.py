@@ -75,6 +75,7 @@ class Batch(Summarised):
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
     """
 
+    @hints.takes({})
     def __init__(
         self,
         robot: Robot,

@@ -12,6 +12,7 @@ from numpy import ndarray
 from footfall.contact.points import Sphere
 from footfall.dynamics.parallel_joints import PosedRobot
 from footfall.errors import InputError
+from footfall.hints import PUSH, names_arguments
 from footfall.kinematics.forward import poses_in_base
 from footfall.kinematics.frames import frame_in_body, frame_jacobian
 from footfall.kinematics.jacobian import point_jacobian
@@ -25,6 +26,7 @@ _SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
 Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
 
 
+@names_arguments("argument of Push", PUSH)
 @dataclass(frozen=True, kw_only=True)
 class Push:
     """A force [N], and moment [N m], on the robot for some time, in world axes.

@@ -9,7 +9,9 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +20,7 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.adapters import unadapted
 from footfall.contact.model import contact_settings
-from footfall.control.interface import JointCommand
+from footfall.control.interface import Command, JointCommand
 from footfall.dynamics.energy import kinetic_energy, potential_energy
 from footfall.errors import FootfallError, InputError
 from footfall.recording.force_mean import ForceMeans
@@ -31,14 +33,36 @@ from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import ROTOR
 from footfall.sim.motors import overheating
-from footfall.sim.rollouts import TickBatch, rows_of
+from footfall.sim.rollouts import TickBatch
 from footfall.sim.self_collision import Watcher
 from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
 
+if TYPE_CHECKING:
+    from footfall.sim.commanding import Commands
+    from footfall.sim.simulation import Simulation
+    from footfall.sim.stepping import ResidentTick
+
 _HELD = 200  # ticks
+
+
+@dataclass(frozen=True)
+class HeldTicks:
+    """Ticks of a loop in Python of which no rows were made yet: they follow each other under one command."""
+
+    source: ResidentTick
+    before: RunState
+    command: Commands
+    inputs: Inputs
+    rows: list[Float[ndarray, "n"]]
+
+    def same(self, simulation: Simulation) -> bool:
+        """Return whether the next tick of a simulation has the same command."""
+        if type(simulation.command) is Command and simulation.command is self.command:
+            return True
+        return simulation.command_now == self.inputs.command
 
 
 class Recorder:
@@ -80,8 +104,7 @@ class Recorder:
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
-        self._held: list[tuple[RunState, JointCommand]] = []  # ticks that a loop in Python took one by one
-        self._held_from: tuple[RunState, Inputs] | None = None
+        self._held: HeldTicks | None = None  # that a loop in Python took one by one
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
     def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
@@ -125,28 +148,33 @@ class Recorder:
             self.writer.append(columns, self._new_events)
         self._new_events = []
 
-    def hold(self, before: RunState, inputs: Inputs, after: RunState, command: JointCommand) -> None:
-        """Keep a tick of a loop in Python; rows are made of many at once."""
-        if len(self._held) >= _HELD or (self._held and self._held_from[1].command != inputs.command):  # type: ignore[index]
+    def hold(self, simulation: Simulation, source: ResidentTick, row: Float[ndarray, "n"]) -> None:
+        """Keep a tick of a loop in Python, which its simulation is about to take; rows are made of many at once.
+
+        Args:
+            simulation: in the state before the tick.
+            source: what computed the tick.
+            row: what it returned, and the joint command.
+        """
+        held = self._held
+        if held is not None and (len(held.rows) >= _HELD or held.source is not source or not held.same(simulation)):
             self.flush()
-        if not self._held:
-            self._held_from = (before, inputs)
-        self._held.append((after, command))
+            held = None
+        if held is None:
+            inputs = simulation.inputs_at(float(np.round(simulation.state.tick)))
+            held = self._held = HeldTicks(source, simulation.state, simulation.command, inputs, [])
+        held.rows.append(row)
 
     def flush(self) -> None:
         """Make rows of the ticks that were held."""
-        if not self._held or self._held_from is None:
+        held, self._held = self._held, None
+        if held is None:
             return
-        (before, inputs), held = self._held_from, self._held
-        self._held, self._held_from = [], None
-        states, commands = rows_of(self.model, before, held)
-        batch = TickBatch.of(before, [(0, inputs)], count=len(held), every=1, model=self.model)
-        after = held[-1][0]
-        self.add(
-            dataclasses.replace(batch, after=after, states=states, commands=commands),
-            None,
-            float(after.tick) * self.model.period,
-        )
+        states, commands = held.source.rows_of(np.array(held.rows))
+        batch = TickBatch.of(held.before, [(0, held.inputs)], count=len(held.rows), every=1, model=self.model)
+        batch = dataclasses.replace(batch, states=states, commands=commands)
+        after = batch.state_after(-1)
+        self.add(dataclasses.replace(batch, after=after), None, float(after.tick) * self.model.period)
 
     def add_never_stood(self, stop: Stop) -> None:
         """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""

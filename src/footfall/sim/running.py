@@ -25,6 +25,7 @@ from footfall.sim.pushes import ticks_to_change
 from footfall.sim.recorder import Recorder
 from footfall.sim.rollouts import TickBatch
 from footfall.sim.stopping import Stop, is_finite
+from nptrace._types import PyTree
 
 if TYPE_CHECKING:
     from footfall.sim.simulation import Simulation
@@ -128,12 +129,19 @@ class Running:
 
     def _stop_pressed(self, batch: TickBatch) -> Event | None:
         """Return the event of an emergency stop that was pressed in a batch."""
-        simulation, stop = self.simulation, self.simulation.emergency_stop
-        if stop is None or not batch.before.memory["latched"] < batch.after.memory["latched"]:
+        if self.simulation.emergency_stop is None:
             return None
-        now = simulation.time
-        scheduled = now <= stop.at < now + batch.count * simulation.model.period
-        return Event(stop.at if scheduled else now, "emergency_stop", f"the motors {stop.kind}")
+        return pressed_in(self.simulation, batch.before.memory, batch.after.memory, batch.count)
+
+
+def pressed_in(simulation: Simulation, before: PyTree, after: PyTree, ticks: int) -> Event | None:
+    """Return the event of an emergency stop that was pressed in the next ticks, by the memories before and after."""
+    stop = simulation.emergency_stop
+    if stop is None or not before["latched"] < after["latched"]:
+        return None
+    now = simulation.time
+    scheduled = now <= stop.at < now + ticks * simulation.model.period
+    return Event(stop.at if scheduled else now, "emergency_stop", f"the motors {stop.kind}")
 
 
 # -- how far a run has come --------------------------------------------------------------------------------------------

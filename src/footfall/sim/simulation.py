@@ -62,9 +62,9 @@ from footfall.sim.running import Progress, ProgressBar, Running
 from footfall.sim.self_collision import colliding_pairs, watcher
 from footfall.sim.start import check_clear, deepest, standing_controller, standing_start, start_state, wrap_with_sensors
 from footfall.sim.step import check_integrator
-from footfall.sim.stepping import StepLoop
+from footfall.sim.stepping import ResidentTick, StepLoop
 from footfall.sim.stopping import Collision, Divergence, Fall, Falls, Stop, StopDetector
-from footfall.sim.tick import Inputs, SimulationModel, at_rest, no_impulse
+from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_impulse
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
@@ -167,6 +167,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._backend: Backend | None = None
         self._energies: Energies | None = None
         self._loop = StepLoop(self)
+        self._held: ResidentTick | None = None  # has the state, unless None
         self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
         self.stopped: Stop | None = None
         self.reset()
@@ -188,13 +189,13 @@ class Simulation(FrozenAfterInit, Summarised):
 
     def __getstate__(self) -> dict[str, PyTree]:
         """Return the state for copies and other processes, where machine code is made again on first use."""
-        left_out = ("_advancing", "_loop")
+        left_out, _ = ("_advancing", "_loop", "_held"), self.state
         state = {name: value for name, value in self.__dict__.items() if name not in left_out}
         return {**state, "_backend": None, "_energies": None}
 
     def __setstate__(self, state: dict[str, PyTree]) -> None:
         self.__dict__.update(state)
-        self._loop = StepLoop(self)
+        self._loop, self._held = StepLoop(self), None
 
     # -- state -------------------------------------------------------------------------------------------------------
     def reset(self) -> None:
@@ -221,8 +222,24 @@ class Simulation(FrozenAfterInit, Summarised):
         return standing_start(self.robot, controller, ground, gravity=self.model.world.gravity)
 
     @property
+    def state(self) -> RunState:
+        """The state: what is physical, what acted in the last step, and the memories of contact and controller."""
+        if self._held is not None:
+            self._state, self._held = self._held.state(), None
+        return self._state
+
+    @state.setter
+    def state(self, state: RunState) -> None:
+        self._state, self._held = state, None
+
+    def _part(self, name: str) -> PyTree:
+        """Return a part of the state, of which the rest need not be made."""
+        return getattr(self._state, name) if self._held is None else self._held.part(name)
+
+    @property
     def time(self) -> float:
-        return float(self.state.tick) * self.model.period
+        held = self._held
+        return float(self._state.tick if held is None else held.tick) * self.model.period
 
     @property
     def command_now(self) -> Command:
@@ -238,7 +255,7 @@ class Simulation(FrozenAfterInit, Summarised):
     @property
     def q(self) -> Float[ndarray, "nq"]:
         """Base position [m], base quaternion (w, x, y, z) and joint positions; may be assigned, as by ``set_state``."""
-        return self.state.q
+        return self._part("q")
 
     @q.setter
     def q(self, q: Given) -> None:
@@ -247,12 +264,13 @@ class Simulation(FrozenAfterInit, Summarised):
     @property
     def v(self) -> Float[ndarray, "nv"]:
         """Angular and linear velocity of the base in its axes and joint rates; may be assigned, as by ``set_state``."""
-        return self.state.v
+        return self._part("v")
 
     @v.setter
     def v(self, v: Given) -> None:
         self.set_state(v=v)
 
+    @hints.takes(hints.STATE)
     def set_state(self, q: Given = None, v: Given = None, *, restart_controller: bool = False) -> None:
         """Put the robot somewhere else, or give it another velocity; time goes on.
 
@@ -352,6 +370,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self.state = dataclasses.replace(self.state, memory={**self.state.memory, "pressed": 1.0})
 
     # -- running -----------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RUN)
     def run(self, duration: float, path: str | Path | None = None, progress: Progress = False) -> Recording:
         """Simulate for ``duration`` seconds from here; the recording goes to ``path`` as it grows, if given. Rows
         are then not kept in memory: each column is read from the file on first use.
@@ -415,14 +434,12 @@ class Simulation(FrozenAfterInit, Summarised):
         if isinstance(command, int | np.integer) and not isinstance(command, bool) and n == 1:
             n, command = int(command), None
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise InputError(f"a simulation steps by a whole number of ticks, got {n!r}")
+            raise InputError(f"a simulation steps by a whole number of ticks, got {' '.join(repr(n).split())[:60]}")
         if command is not None:
             given = command if isinstance(command, JointCommand) else _torques(command, self.robot)
             self._loop.relayed(given, n, recorder)
-        elif recorder is not None:
-            self.advance(n, recorder)
         else:
-            self._loop.own(n)
+            self._loop.own(n, recorder)
         return self.stopped is None
 
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:

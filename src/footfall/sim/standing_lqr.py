@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from footfall import hints
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.control.interface import JointCommand
@@ -24,6 +25,7 @@ from nptrace._types import Given
 _SETTLING = 2.0  # [s]
 
 
+@hints.takes(hints.LQR)
 def lqr_stand(
     robot: Robot,
     *,

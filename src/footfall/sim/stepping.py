@@ -7,11 +7,13 @@ kept, and a few comparisons show that the run goes on; where these are in doubt 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -25,7 +27,7 @@ from footfall.sensing.sensors import SensorWrapper
 from footfall.sim.commanding import command_at
 from footfall.sim.pushes import mean_wrench
 from footfall.sim.rollouts import Backend, NativeBackend, PythonBackend, TickBatch, check_world, rows_of
-from footfall.sim.running import Running
+from footfall.sim.running import Running, pressed_in
 from footfall.sim.stopping import LEAN, LOW, Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 _LEANING = 0.5 * (1.0 - np.cos(LEAN)) - 1e-6  # x² + y² of the quaternion of a base that may lean too far
 _SPEEDS = tuple(f.name for f in fields(Command))
 _PARTS = tuple(f.name for f in fields(JointCommand))
+_NUMBERS = (float, np.float64, int)
 _MANY = 16  # ticks of its own controller that are quicker as a run than one by one
 
 
@@ -62,7 +65,11 @@ class Relay(Controller):
 
 
 class ResidentTick:
-    """One compiled function of (state, inputs, ...) that is called again and again, its state staying in its memory."""
+    """One compiled function of (state, inputs, ...) that is called again and again, its state staying in its memory.
+
+    What a call returns is kept flat. Records are made of it where somebody looks at them: of a large controller's
+    memory that takes longer than the tick.
+    """
 
     def __init__(self, function: Native, example: RunState, values: PyTree) -> None:
         self._resident = function.resident()
@@ -71,66 +78,159 @@ class ResidentTick:
         for view, number in zip(self.inputs[len(self.inputs) - len(numbers) :], numbers):
             view[...] = number
         self._read = tree.reader(example)
-        self._parts, at, self._physical = [], 0, 0
+        self._parts: dict[str, StatePart] = {}
+        at = 0
         for f in fields(RunState):
-            leaves, make = tree.flatten(getattr(example, f.name))
-            positions = []
-            for shape in tree.shapes(leaves):
-                positions.append((at, at + tree.size(shape), shape))
-                at += tree.size(shape)
-            self._parts.append((f.name, positions, make))
-            self._physical = at if f.name == "impulse" else self._physical
+            self._parts[f.name] = part = StatePart.of(getattr(example, f.name), at)
+            at = part.end
+        self._size, self._physical = at, self._parts["impulse"].end
+        self._joints = len(example.motor)
         self._zeros = np.zeros(self._physical)
-        self._last: RunState | None = None
-        self._flat = np.zeros(0)
+        self._memory = self._parts["memory"]
+        self._q = self._parts["q"].positions[0][0]
+        first = sum(len(part.positions) for name, part in self._parts.items() if name not in ("memory", "objects"))
+        self._memory_views = self._resident.first[first : first + len(self._memory.positions)]
+        self._read_memory = tree.reader(example.memory)
+        self.live_memory = self._memory.view(self._resident.state)  # before the call that comes next, or came last
+        self.live_row = self._memory.view(self._resident.out, rows=(1,))  # after the call that came last
+        self.result = self._flat = np.zeros(at)  # of the last call; and what was accepted of it
+        self._state: RunState | None = None  # that was made of what was accepted
+        self.remember: Callable[[PyTree], PyTree] = _as_it_is
         self.command: Given = None  # the one in its inputs
         self.pushed = False  # whether they hold a push
 
-    def __call__(
-        self, state: RunState, memory: PyTree, remember: Callable[[PyTree], PyTree] = lambda memory: memory
-    ) -> RunState:
-        """Return the state after one call.
+    def begin(self, simulation: Simulation, memory: Callable[[PyTree], PyTree]) -> None:
+        """Take the state of a simulation, which costs little where the last call returned it.
 
         Args:
-            state: before it; what the last call returned costs nothing, even if it was written into.
-            memory: the controller's, as the function has it.
-            remember: makes the memory of the next state from that which the function returns.
+            simulation: whose state may have been written into.
+            memory: makes the function's memory of the simulation's.
         """
-        resident = self._resident
-        if state is self._last:
-            resident.go_on_from(self._flat)
-        else:
-            leaves: list[PyTree] = []
-            self._read(replace(state, memory=memory), leaves)
-            for view, leaf in zip(resident.first, leaves):
-                view[...] = leaf
-        flat = resident()
-        after: RunState = object.__new__(RunState)  # as nptrace makes records, in a fraction of its time
-        values = after.__dict__
-        for name, positions, make in self._parts:
-            if make is _LEAF:
-                begin, end, shape = positions[0]
-                values[name] = flat[begin:end] if len(shape) == 1 else flat[begin:end].reshape(shape)
-            else:
-                values[name] = make([flat[begin:end].reshape(shape) for begin, end, shape in positions])
-        values["tick"] = float(flat[0])
-        values["memory"] = remember(values["memory"])
-        self._last, self._flat = after, flat
-        return after
+        if self.has_state_of(simulation):
+            self._resident.go_on_from(self._flat)
+            return
+        state, leaves = simulation.state, list[PyTree]()
+        self._read(replace(state, memory=memory(state.memory)), leaves)
+        for view, leaf in zip(self._resident.first, leaves):
+            view[...] = leaf
+
+    def has_state_of(self, simulation: Simulation) -> bool:
+        """Return whether the state of a simulation is what the last call returned."""
+        return simulation._held is self or (simulation._held is None and simulation._state is self._state)
+
+    def set_memory(self, memory: PyTree) -> None:
+        """Begin with another memory of the controller."""
+        leaves: list[PyTree] = []
+        self._read_memory(memory, leaves)
+        for view, leaf in zip(self._memory_views, leaves):
+            view[...] = leaf
+
+    def call(self) -> None:
+        """Compute a tick; the state is still that before it."""
+        self.result = self._resident()
+
+    def accept(self, simulation: Simulation, remember: Callable[[PyTree], PyTree]) -> None:
+        """Let a simulation go on from what was computed; ``remember`` makes its memory of the function's."""
+        self._flat, self._state, self.remember = self.result, None, remember
+        simulation._held = self
+
+    def copy_into(self, leaves: Sequence[ndarray]) -> None:
+        """Write the state that was accepted, leaf by leaf, with the function's own memory."""
+        positions = itertools.chain.from_iterable(part.positions for part in self._parts.values())
+        for view, (position, shape) in zip(leaves, positions):
+            view[...] = self._flat[position].reshape(shape)
+
+    def row(self) -> Float[ndarray, "n"]:
+        """Return what the last call returned, and the joint command behind it, for ``rows_of``."""
+        if len(self.result) > self._size:
+            return self.result.copy()
+        return np.concatenate([self.result, *self.inputs[: len(_PARTS)]])
+
+    def rows_of(self, rows: Float[ndarray, "rows n"]) -> tuple[RunState, JointCommand]:
+        """Return states and joint commands of many rows; of the controller's memory nothing is kept."""
+        parts = {name: part.view(rows, (len(rows),)) for name, part in self._parts.items() if name != "memory"}
+        command = rows[:, self._size :].reshape(len(rows), len(_PARTS), self._joints)
+        return RunState(**parts), JointCommand(*(command[:, k].copy() for k in range(len(_PARTS))))
+
+    def part(self, name: str) -> PyTree:
+        """Return a part of the state that was accepted; what is written into it counts."""
+        return self._parts[name].view(self._flat)
 
     @property
+    def tick(self) -> float:
+        return float(self._flat[0])
+
+    def state(self) -> RunState:
+        """Return the state that was accepted; what is written into it counts."""
+        if self._state is None:
+            self._state = self.state_of(self._flat, self.remember)
+        return self._state
+
+    def state_of(self, flat: ndarray, remember: Callable[[PyTree], PyTree]) -> RunState:
+        """Return the state that an array has in it."""
+        state: RunState = object.__new__(RunState)  # as nptrace makes records, in a fraction of its time
+        values = state.__dict__
+        for name, part in self._parts.items():
+            values[name] = part.view(flat)
+        values["tick"] = float(flat[0])
+        values["memory"] = remember(values["memory"])
+        return state
+
+    def memory_before(self) -> PyTree:
+        """Return a copy of the function's memory before the call that comes next, or came last."""
+        return self._memory.view(self._resident.state.copy())
+
+    def memory_after(self) -> PyTree:
+        """Return the function's memory after the last call."""
+        return self._memory.view(self.result)
+
     def memory_row(self) -> PyTree:
-        """The memory that the last call returned, as one row of many."""
-        _, positions, make = next(part for part in self._parts if part[0] == "memory")
-        return make([self._flat[begin:end].reshape(1, *shape) for begin, end, shape in positions])
+        """Return the function's memory after the last call, as one row of many."""
+        return self._memory.view(self.result, rows=(1,))
+
+    def q_of_result(self) -> Float[ndarray, "nq"]:
+        """Return the configuration that the last call returned."""
+        return self.result[self._q]
 
     @property
     def finite(self) -> bool:
         """Whether what the last call returned of the physical state is finite."""
-        return bool(self._flat[: self._physical] @ self._zeros == 0.0)
+        return bool(self.result[: self._physical] @ self._zeros == 0.0)
 
 
-_LEAF = tree.flatten(0.0)[1]  # how a leaf is rebuilt
+@dataclass(frozen=True)
+class StatePart:
+    """Where a part of a state is in a flat array, and how it is made of that."""
+
+    positions: list[tuple[slice, tuple[int, ...]]]  # of every leaf, and its shape
+    make: Callable[[list[ndarray]], PyTree]
+    end: int
+
+    @staticmethod
+    def of(example: PyTree, at: int) -> StatePart:
+        """Return the part that is built like the example and begins at a position."""
+        leaves, make = tree.flatten(example)
+        positions = []
+        for shape in tree.shapes(leaves):
+            positions.append((slice(at, at + tree.size(shape)), shape))
+            at += tree.size(shape)
+        return StatePart(positions, make, at)
+
+    def view(self, flat: Float[ndarray, "*n"], rows: tuple[int, ...] = ()) -> PyTree:
+        """Return the part, of views of the array; ``rows`` are axes in front, those it has or new ones of length 1."""
+        if rows:
+            return self.make([flat[..., position].reshape(rows + shape) for position, shape in self.positions])
+        return self.make(
+            [flat[position] if len(shape) == 1 else flat[position].reshape(shape) for position, shape in self.positions]
+        )
+
+
+def _as_it_is(memory: PyTree) -> PyTree:
+    return memory
+
+
+def _nothing(memory: PyTree) -> PyTree:
+    return ()
 
 
 class StepLoop:
@@ -140,11 +240,11 @@ class StepLoop:
         self.simulation = simulation
         self._own: tuple[Backend, ResidentTick] | None = None
         self._relay: tuple[SimulationModel, Backend, ResidentTick] | None = None  # beside the model it was made for
-        self._perceive: tuple[SimulationModel, Callable[[RunState], Sensed]] | None = None
+        self._perceive: Perceive | None = None
         self._height: Callable[[ndarray], float] | None = None
 
     # -- under the simulation's own controller -------------------------------------------------------------------------
-    def own(self, ticks: int) -> None:
+    def own(self, ticks: int, recorder: Recorder | None = None) -> None:
         """Take ticks under the simulation's own controller."""
         simulation = self.simulation
         backend = simulation.compiled_backend
@@ -153,13 +253,13 @@ class StepLoop:
             backend = simulation.backend
         stepper = self._stepper_of(backend)
         if stepper is None or ticks > _MANY:
-            simulation.advance(ticks)
+            simulation.advance(ticks, recorder)
             return
         for _ in range(ticks):
             if isinstance(backend, PythonBackend):
-                self._tick_in_python(backend, stepper)
+                self._tick_in_python(backend, stepper, recorder)
             else:
-                self._tick(stepper)
+                self._tick(stepper, recorder)
             if simulation.stopped is not None:
                 return
 
@@ -173,37 +273,45 @@ class StepLoop:
         self._own = (backend, ResidentTick(backend.function, example, backend.values))
         return self._own[1]
 
-    def _tick(self, stepper: ResidentTick) -> None:
+    def _tick(self, stepper: ResidentTick, recorder: Recorder | None) -> None:
         simulation = self.simulation
-        before, acting = simulation.state, simulation.model.acting
-        memory = acting.refresh_memory(before.memory)
-        if memory is not before.memory:
-            before = replace(before, memory=memory)
-        if type(simulation.command) is not Command or simulation.command is not stepper.command:
-            stepper.command, command = simulation.command, command_at(simulation.command, simulation.time)
+        acting = simulation.model.acting
+        stepper.begin(simulation, _as_it_is)
+        ours = simulation.model.digest is not None  # others might keep what they are shown
+        memory = stepper.live_memory if ours else stepper.memory_before()
+        refreshed = acting.refresh_memory(memory)
+        if refreshed is not memory:
+            stepper.set_memory(refreshed)
+        command = simulation.command
+        if type(command) is not Command or command is not stepper.command:
+            stepper.command, command = command, command_at(command, simulation.time)
             for view, key in zip(stepper.inputs, _SPEEDS):
                 view[...] = getattr(command, key)
         self._push(stepper, len(_SPEEDS))
-        after = stepper(before, memory)
-        if not self._goes_on(stepper, after):
-            simulation.advance(1)  # the same tick, with all that there is to say about it
+        stepper.call()
+        if not self._goes_on(stepper):
+            simulation.advance(1, recorder)  # the same tick, with all that there is to say about it
             return
         if acting.logs:
-            times = np.array([before.tick * simulation.model.period])
-            acting.log_ticks(times, simulation.command_now, memory, stepper.memory_row)
-        simulation.state = after
+            memory, row = stepper.live_memory, stepper.live_row
+            if not ours:
+                memory, row = stepper.memory_before(), stepper.memory_row()
+            acting.log_ticks(np.array([simulation.time]), command, memory, row)
+        if recorder is not None:
+            self._keep(recorder, stepper, _as_it_is)
+        stepper.accept(simulation, _as_it_is)
 
-    def _tick_in_python(self, backend: PythonBackend, stepper: ResidentTick) -> None:
+    def _tick_in_python(self, backend: PythonBackend, stepper: ResidentTick, recorder: Recorder | None) -> None:
         simulation = self.simulation
-        before = simulation.state
         try:
-            command, memory = backend.command(before, simulation.command_now)
+            command, memory = backend.command(simulation.state, simulation.command_now)
         except FootfallError as error:
             simulation.stopped = Stop(simulation.time, "error", str(error))
             return
+        stepper.begin(simulation, _nothing)
         _write(stepper, command)
         self._push(stepper, len(_PARTS))
-        self._take(before, stepper(before, (), lambda _: memory), stepper, command)
+        self._take(stepper, command, lambda _: memory, recorder)
 
     # -- under joint commands from outside -----------------------------------------------------------------------------
     def relayed(self, command: JointCommand, ticks: int, recorder: Recorder | None = None) -> None:
@@ -214,14 +322,16 @@ class StepLoop:
         if self._relay is None or self._relay[0] is not simulation.model or self._relay[1].outdated:
             self._relay = self._make_relay(simulation.model)
         model, _, stepper = self._relay
-        wrappers = _wrappers(model.acting)
+        depth = len(_wrappers(model.acting))
         _write(stepper, command)
         for _ in range(ticks):
-            before = simulation.state
-            inner, memory = _split(before.memory, len(wrappers))
+            if stepper.has_state_of(simulation):
+                remember = stepper.remember
+            else:
+                remember = functools.partial(_join, depth=depth, inner=_split(simulation.state.memory, depth)[0])
+            stepper.begin(simulation, lambda memory: _split(memory, depth)[1])
             self._push(stepper, len(_PARTS))
-            after = stepper(before, memory, functools.partial(_join, depth=len(wrappers), inner=inner))
-            self._take(before, after, stepper, command, recorder)
+            self._take(stepper, command, remember, recorder)
             if simulation.stopped is not None:
                 return
 
@@ -245,37 +355,39 @@ class StepLoop:
     # -- what a controller would see -----------------------------------------------------------------------------------
     def sensed(self) -> Sensed:
         """Return what a controller would be shown in the next tick."""
-        model, state = self.simulation.model, self.simulation.state
-        wrappers = _wrappers(model.acting)
+        simulation = self.simulation
+        model, wrappers = simulation.model, _wrappers(simulation.model.acting)
         if not any(isinstance(wrapper, SensorWrapper) for wrapper in wrappers):
-            feet = model.world.robot.nf
+            forces = simulation._part("forces")[: model.world.robot.nf]
             return Sensed(
-                q=state.q.copy(), v=state.v.copy(), forces=state.forces[:feet].copy(), gravity=model.world.gravity
+                q=simulation.q.copy(), v=simulation.v.copy(), forces=forces.copy(), gravity=model.world.gravity
             )
-        state = replace(state, memory=_split(state.memory, len(wrappers))[1])
-        if self._perceive is None or self._perceive[0] is not model:
-            function = compiling.compile(perceived, self._relaying(model), state, verify=False)
-            self._perceive = (model, function)
-        seen: Sensed = self._perceive[1](state)
-        return replace(seen, gravity=model.world.gravity)
+        if self._perceive is None or self._perceive.model is not model:
+            self._perceive = Perceive(model, self._relaying(model), self._sensors_state(), len(wrappers))
+        return self._perceive(simulation, self._relay[2] if self._relay is not None else None)
+
+    def _sensors_state(self) -> RunState:
+        """Return the state with the memory of the sensors alone."""
+        state = self.simulation.state
+        return replace(state, memory=_split(state.memory, len(_wrappers(self.simulation.model.acting)))[1])
 
     # -- does the run go on? -------------------------------------------------------------------------------------------
     def _take(
         self,
-        before: RunState,
-        after: RunState,
         stepper: ResidentTick,
         command: JointCommand,
+        remember: Callable[[PyTree], PyTree],
         recorder: Recorder | None = None,
     ) -> None:
-        """Go on with the state after a tick, or with what a run would make of it."""
+        """Compute a tick and go on with the state after it, or with what a run would make of it."""
         simulation = self.simulation
-        if self._goes_on(stepper, after):
-            simulation.state = after
+        stepper.call()
+        if self._goes_on(stepper):
             if recorder is not None:
-                inputs = simulation.inputs_at(float(np.round(before.tick)))
-                recorder.hold(before, inputs, after, command.broadcast(simulation.robot.nj))
+                self._keep(recorder, stepper, remember)
+            stepper.accept(simulation, remember)
             return
+        before, after = simulation.state, stepper.state_of(stepper.result, remember)
         command = command.broadcast(simulation.robot.nj)
         for key in _PARTS:
             wrong = np.flatnonzero(~np.isfinite(getattr(command, key)))
@@ -287,7 +399,17 @@ class StepLoop:
         batch = TickBatch.of(before, spans, count=1, every=1, model=simulation.model)
         Running(simulation, 1, recorder).take(replace(batch, after=after, states=states, commands=commands), 0.0)
 
-    def _goes_on(self, stepper: ResidentTick, state: RunState) -> bool:
+    def _keep(self, recorder: Recorder, stepper: ResidentTick, remember: Callable[[PyTree], PyTree]) -> None:
+        """Record the tick that was computed, and that the emergency stop was pressed in it."""
+        simulation = self.simulation
+        recorder.hold(simulation, stepper, stepper.row())
+        if simulation.emergency_stop is None:
+            return
+        event = pressed_in(simulation, simulation.state.memory, remember(stepper.memory_after()), 1)
+        if event is not None:
+            recorder.add_event(event)
+
+    def _goes_on(self, stepper: ResidentTick) -> bool:
         """Return whether a run certainly goes on after a tick; where it may not, its detectors decide."""
         simulation = self.simulation
         falls = simulation._falls if simulation.stop_on_fall else None
@@ -295,19 +417,45 @@ class StepLoop:
             return False
         if falls is None:
             return True
-        x, y = float(state.q[4]), float(state.q[5])
+        q = stepper.q_of_result()
+        x, y = float(q[4]), float(q[5])
         if falls.lying or x * x + y * y > _LEANING:
             return False
         if self._height is None:
             self._height = _height_function(simulation.model.world)
-        return bool(self._height(state.q[:3]) > LOW * falls.stands + 1e-9)
+        return bool(self._height(q[:3]) > LOW * falls.stands + 1e-9)
 
     def _push(self, stepper: ResidentTick, position: int) -> None:
         simulation = self.simulation
         if simulation.pushes or stepper.pushed:
-            tick, period = float(np.round(simulation.state.tick)), simulation.model.period
+            period = simulation.model.period
+            tick = float(np.round(simulation.time / period))
             stepper.inputs[position][...] = mean_wrench(simulation.pushes, tick, period, simulation._places)
             stepper.pushed = bool(simulation.pushes)
+
+
+class Perceive:
+    """What the sensors of a model show, computed from a state again and again."""
+
+    def __init__(self, model: SimulationModel, relaying: SimulationModel, state: RunState, depth: int) -> None:
+        function = compiling.compile(perceived, relaying, state, verify=False)
+        assert isinstance(function, Native)
+        self.model, self._depth, self._resident = model, depth, function.resident()
+        self._read, self._leaves = tree.reader(state), self._resident.first
+        self._seen = StatePart.of(perceived(relaying, state), 0)
+
+    def __call__(self, simulation: Simulation, stepper: ResidentTick | None) -> Sensed:
+        """Return what a simulation's sensors show now; ``stepper`` may hold its state."""
+        if stepper is not None and simulation._held is stepper:
+            stepper.copy_into(self._leaves)
+        else:
+            state, leaves = simulation.state, list[PyTree]()
+            self._read(replace(state, memory=_split(state.memory, self._depth)[1]), leaves)
+            for view, leaf in zip(self._leaves, leaves):
+                view[...] = leaf
+        seen: Sensed = self._seen.view(self._resident())
+        object.__setattr__(seen, "gravity", self.model.world.gravity)
+        return seen
 
 
 def perceived(model: SimulationModel, state: RunState) -> Sensed:
@@ -326,7 +474,9 @@ def _write(stepper: ResidentTick, command: JointCommand) -> None:
     whole: JointCommand | None = None
     for view, key in zip(stepper.inputs, _PARTS):
         value = getattr(command, key)
-        if type(value) is float or (type(value) is ndarray and value.shape == view.shape and value.dtype == view.dtype):
+        if type(value) in _NUMBERS or (
+            type(value) is ndarray and value.shape == view.shape and value.dtype == view.dtype
+        ):
             view[...] = value
         else:  # checked, and in words if it is wrong
             whole = whole or command.broadcast(len(view))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from footfall.control.interface import JointCommand
+from footfall.control.interface import Command, JointCommand, Sensed, controller
 from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
-from footfall.sim.rollouts import compile_physics
+from footfall.sim.rollouts import compile_physics, compile_tick
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import SimulationModel, at_rest
 from footfall.sim.world import World
@@ -30,7 +30,8 @@ METHOD = (
     " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
     " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
     " one thread, 2 settled robots and 100 steps a call. python_step: a loop in Python at 1 kHz that reads sim.sensed,"
-    " computes joint torques from it (PD) and calls sim.step(torques), all of it."
+    " computes joint torques from it (PD) and calls sim.step(torques), all of it. python_step_compiled: sim.step()"
+    " under a user's own controller that is compiled with the physics; ticks_compiled: the same ticks in one call."
 )
 STARTS = (
     " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
@@ -97,7 +98,7 @@ def _own_tasks(model: Robot) -> list[Task]:
         tasks.append(_advancing(f"native {scheme}", one, state, targets))
         plain = subject.compiled_step(implicit, model, vectorize=False)
         tasks.append(_advancing(f"native {scheme}, legs one after another", plain, state, targets))
-    return [*tasks, *batch_tasks(model), _audited_task(model), _python_loop_task(model)]
+    return [*tasks, *batch_tasks(model), _audited_task(model), _python_loop_task(model), *_controller_tasks(model)]
 
 
 def batch_tasks(model: Robot | None = None) -> list[Task]:
@@ -146,6 +147,30 @@ def _python_loop_task(model: Robot) -> Task:
             simulation.step(kp * (stand - sensed.q[model.nq - model.nj :]) - kd * sensed.v[model.nv - model.nj :])
 
     return Task(name="python_step", run=run, per="tick", before=simulation.reset)
+
+
+def _controller_tasks(model: Robot) -> list[Task]:
+    """A user's own controller, compiled with the physics: ``Simulation.step()`` in a loop, and the ticks alone."""
+    stand = model.state("stand")[0][model.nq - model.nj :]
+    kp, kd = stand_gains(model)
+
+    def springs(
+        t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> tuple[JointCommand, dict[str, PyTree]]:
+        return JointCommand(position=stand, kp=kp, kd=kd), {"t": memory["t"] + 1e-3}
+
+    simulation = Simulation(model, controller(rate=1000.0, memory={"t": 0.0})(springs))
+
+    def run(ticks: int) -> None:
+        for _ in range(ticks):
+            simulation.step()
+
+    state, inputs = simulation.state, simulation.inputs_at(0.0)
+    ticks = compile_tick(simulation.model, state, inputs)
+    return [
+        Task(name="python_step_compiled", run=run, per="tick", before=simulation.reset),
+        _advancing("ticks_compiled", ticks, state, inputs),
+    ]
 
 
 def _check_stands(before: State, after: State, scheme: str) -> None:

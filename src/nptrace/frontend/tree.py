@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import importlib
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -27,23 +27,22 @@ def flatten(pytree: PyTree, truths: bool = False) -> tuple[list[PyTree], Rebuild
 
     ``truths``: a Python bool is a leaf too.
     """
+    leaves: list[PyTree] = []
+    make = _maker(pytree, truths, leaves)
+    return leaves, lambda new: make(iter(new))
+
+
+def _maker(pytree: PyTree, truths: bool, leaves: list[PyTree]) -> Callable[[Iterator[PyTree]], PyTree]:
+    """Append the leaves, and return what makes the same pytree of the next ones of an iterator."""
     if is_leaf(pytree, truths):
-        return [pytree], _only
+        leaves.append(pytree)
+        return next
     parts = _parts(pytree)
     if parts is None:
-        return [], lambda new: pytree
-    children, make = parts
-    flat = [flatten(child, truths) for child in children]
-    sizes = [len(leaves) for leaves, _ in flat]
-
-    def rebuild(new: Sequence[PyTree]) -> PyTree:
-        new, out, at = list(new), [], 0
-        for (_, child), size in zip(flat, sizes):
-            out.append(child(new[at : at + size]))
-            at += size
-        return make(out)
-
-    return [x for leaves, _ in flat for x in leaves], rebuild
+        return lambda new: pytree
+    children, combine = parts
+    makers = [_maker(child, truths, leaves) for child in children]
+    return lambda new: combine([make(new) for make in makers])
 
 
 def labels(pytree: PyTree, name: str = "") -> list[str]:
@@ -95,7 +94,10 @@ def _parts(pytree: PyTree) -> tuple[list[PyTree], Callable[[list[PyTree]], PyTre
         rest = {
             k: v for k, v in getattr(pytree, "__dict__", {}).items() if k not in names and not _is_cached(pytree, k)
         }
-        return [getattr(pytree, n) for n in names], lambda new: _make_record(type(pytree), dict(zip(names, new)), rest)
+        children = [getattr(pytree, n) for n in names]
+        if not hasattr(pytree, "__dict__") or any(hasattr(getattr(type(pytree), n, None), "__set__") for n in names):
+            return children, lambda new: _make_record(type(pytree), dict(zip(names, new)), rest)
+        return children, functools.partial(_quick_record, type(pytree), names, rest)
     return None
 
 
@@ -111,15 +113,20 @@ def _is_cached(pytree: object, name: str) -> bool:
     return isinstance(getattr(type(pytree), name, None), functools.cached_property)
 
 
+def _quick_record(kind: type, names: list[str], rest: dict[str, PyTree], new: list[PyTree]) -> PyTree:
+    """Return a record whose fields are plain entries of its dictionary."""
+    record: PyTree = object.__new__(kind)
+    values = record.__dict__
+    values.update(zip(names, new))
+    values.update(rest)
+    return record
+
+
 def _make_record(kind: type, values: dict[str, PyTree], rest: dict[str, PyTree]) -> PyTree:
     record: object = object.__new__(kind)
     for name, value in (*values.items(), *rest.items()):
         object.__setattr__(record, name, value)
     return record
-
-
-def _only(new: Sequence[PyTree]) -> PyTree:
-    return new[0]
 
 
 def shapes(leaves: Sequence[PyTree]) -> list[tuple[int, ...]]:

@@ -108,35 +108,33 @@ class Native(Function):
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
     def resident(self) -> Resident:
-        """Return this function with memory of its own, in which its first argument stays between calls."""
-        self._check_advance(1, self.signature.rolls)
+        """Return this function with memory of its own, for calls that check nothing."""
         return Resident(self)
 
 
 class Resident:
-    """A native function that is called over and over: what it returns first is its next first argument.
+    """A native function that is called over and over.
 
-    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays.
+    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays. Of a
+    function that can be rolled the first argument is also one array, ``state``, and what a call returns begins with the
+    next.
     """
 
     def __init__(self, function: Native) -> None:
         self.function = function  # its code must outlive the memory
-        self._blocks, views, self._out, _ = function._allocate()
+        self._blocks, views, self.out, self.state = function._allocate()  # the results and the first argument, flat
         first = len(function.signature.shapes[0])
         self.first, self.rest = views[:first], views[first : len(views) - len(function.signature.hidden)]
-        self._state = self._blocks.areas["state"].reshape(-1)
-        self._size = len(self._state)
+        self._size = len(self.state)
 
     def __call__(self) -> np.ndarray:
-        """Return the results of one call, flat and fresh; the first of them is the first argument from now on."""
+        """Return the results of one call, flat and fresh; the first argument stays as it is."""
         self._blocks.evaluate()
-        out = self._out.copy()
-        self._state[...] = out[: self._size]
-        return out
+        return self.out.copy()
 
     def go_on_from(self, flat: np.ndarray) -> None:
         """Take the first argument from what a call has returned."""
-        self._state[...] = flat[: self._size]
+        self.state[...] = flat[: self._size]
 
 
 class Batch(Function):

@@ -22,6 +22,7 @@ import numpy as np
 from nptrace.errors import TraceMismatch
 from nptrace.verification import user_code
 from nptrace.verification.data_state import visit_data
+from nptrace.verification.guard import Guard
 from nptrace.verification.snapshot import StateSnapshot
 
 _REMEDY = "hidden state cannot be traced; pass it as an argument and return the new value"
@@ -40,10 +41,18 @@ class ClosureState:
     def __init__(self, subject: object) -> None:
         self.subject = subject
         self.before = _snapshot_of(subject)
+        self._guard: Guard | None = None  # of the last walk that found no difference
 
     def changed(self) -> str | None:
         """The name of something that is no more what it was."""
-        return self.before.difference(_snapshot_of(self.subject))
+        if self._guard is not None and self._guard.holds():
+            return None
+        now = _snapshot_of(self.subject)
+        name, self._guard = self.before.difference(now), None
+        if name is None:
+            now.guard.close()
+            self._guard = now.guard if now.guard.is_complete else None
+        return name
 
     def check(self, function: str, during: str) -> None:
         """Raise TraceMismatch if anything has changed."""
@@ -86,7 +95,21 @@ def _snapshot_of(subject: object) -> StateSnapshot:
         for module, label in list(code.modules.items()):
             _visit_module(snapshot, module, label, code)
         if len(snapshot.notes) == noted:
+            _guard_names(snapshot, code)
             return snapshot
+
+
+def _guard_names(snapshot: StateSnapshot, code: _Code) -> None:
+    """Guard what classes have, and what modules have under the names of the code, of which all are known by now."""
+    for kind in code.classes:
+        snapshot.guard.all_of(vars(kind))
+    everything = not code.names.isdisjoint(_LOOKUPS | _OF_GLOBALS)
+    for module in code.modules:
+        space = vars(module)
+        if everything and not _is_library(snapshot, module.__name__):
+            snapshot.guard.all_of(space)
+        else:
+            snapshot.guard.names(space, sorted({*code.names, "__getattr__"}))
 
 
 def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> None:
@@ -99,6 +122,7 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
         snapshot.note(label, value.__name__, snapshot.see(value.__self__, label))  # log = [].append
     elif isinstance(value, type):
         kinds: list[type] = [*value.__mro__, *type.mro(type(value))]
+        snapshot.guard.attributes(value, "__mro__")
         users = (k for k in kinds if not _is_library(snapshot, k.__module__))
         code.classes.update((kind, None) for kind in users if not kind.__flags__ & _IMMUTABLE)
         snapshot.note(label, id(value))
@@ -111,6 +135,7 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
 def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label: str, code: _Code) -> None:
     """Closure, defaults, attributes; of a user's function also the globals that it names."""
     state: list[object] = [id(function.__code__)]
+    snapshot.guard.attributes(function, "__code__", "__defaults__", "__kwdefaults__")
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         state.append(_cell(snapshot, cell, name))
     state.append(snapshot.see((function.__defaults__, function.__kwdefaults__), "a default argument"))
@@ -121,7 +146,7 @@ def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label
         for part in _codes(function.__code__):
             named.update(part.co_names)
             code.words.update(x for x in part.co_consts if isinstance(x, str))
-            for module in _imported(part, function.__globals__):
+            for module in _imported(snapshot, part, function.__globals__):
                 state.append(_module(snapshot, module, module.__name__, code))
         code.names |= named
         if not named.isdisjoint(_OF_GLOBALS):
@@ -138,22 +163,30 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(inner)
 
 
-def _imported(code: types.CodeType, space: dict[str, object]) -> Iterator[types.ModuleType]:
+def _imported(snapshot: StateSnapshot, code: types.CodeType, space: dict[str, object]) -> Iterator[types.ModuleType]:
     """The modules that code imports where it runs, as far as they are loaded."""
-    level = 0
+    names = _names_imported(code, str(space.get("__package__") or str(space.get("__name__", "")).rpartition(".")[0]))
+    snapshot.guard.names(sys.modules, names)
+    for name in names:
+        module = sys.modules.get(name)
+        if isinstance(module, types.ModuleType):
+            yield module
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_imported(code: types.CodeType, package: str) -> tuple[str, ...]:
+    """The names of modules that code imports, and of the packages around them."""
+    level, found = 0, list[str]()
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_CONST" and isinstance(instruction.argval, int):
             level = instruction.argval  # stands two instructions before the import
         elif instruction.opname == "IMPORT_NAME":
             name = str(instruction.argval)
             if level:
-                package = str(space.get("__package__") or str(space.get("__name__", "")).rpartition(".")[0])
                 name = importlib.util.resolve_name("." * level + name, package) if package else name
             parts = name.split(".")
-            for k in range(len(parts)):
-                module = sys.modules.get(".".join(parts[: k + 1]))
-                if isinstance(module, types.ModuleType):
-                    yield module
+            found += [".".join(parts[: k + 1]) for k in range(len(parts))]
+    return tuple(found)
 
 
 def _visit_names_made_at_run_time(snapshot: StateSnapshot, code: _Code) -> None:
@@ -161,6 +194,7 @@ def _visit_names_made_at_run_time(snapshot: StateSnapshot, code: _Code) -> None:
     words = code.words | snapshot.words
     code.names.update(word for word in words if word.isidentifier())
     if not code.names.isdisjoint(_OF_MODULES):
+        snapshot.guard.is_complete = False
         for word in sorted(words & sys.modules.keys()):
             module = sys.modules[word]
             if isinstance(module, types.ModuleType) and module not in code.modules:
@@ -168,6 +202,7 @@ def _visit_names_made_at_run_time(snapshot: StateSnapshot, code: _Code) -> None:
 
 
 def _cell(snapshot: StateSnapshot, cell: types.CellType, name: str) -> int | None:
+    snapshot.guard.attributes(cell, "cell_contents")
     try:
         held = cell.cell_contents
     except ValueError:  # not filled yet
@@ -177,8 +212,10 @@ def _cell(snapshot: StateSnapshot, cell: types.CellType, name: str) -> int | Non
 
 
 def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, code: _Code) -> object:
+    snapshot.guard.names(space, (name,))
     if name not in space and hasattr(builtins, name):
         space = vars(builtins)
+        snapshot.guard.names(space, (name,))
     held = space.get(name)
     if isinstance(held, types.ModuleType):
         return _module(snapshot, held, name, code)
@@ -236,6 +273,7 @@ def _visit_library_name(snapshot: StateSnapshot, held: object, label: str, code:
 
 def _environment(snapshot: StateSnapshot, label: str) -> None:
     """The variables of this process's environment."""
+    snapshot.guard.is_complete = False
     held = dict(os.environ)
 
     def undo() -> None:
@@ -252,9 +290,12 @@ def _parts(snapshot: StateSnapshot, value: _Wrapper, label: str) -> list[int | N
     if isinstance(value, types.MethodType):
         return [snapshot.see(value.__self__, "self"), snapshot.see(value.__func__, label)]
     if isinstance(value, functools.partial):
+        snapshot.guard.attributes(value, "func", "args", "keywords")
         return [snapshot.see((value.args, value.keywords), "an argument of partial"), snapshot.see(value.func, label)]
     if isinstance(value, property):
         return [snapshot.see(value.fget, label), snapshot.see(value.fset, label)]
+    if isinstance(value, functools.cached_property):
+        snapshot.guard.attributes(value, "func")
     return [snapshot.see(value.func if isinstance(value, functools.cached_property) else value.__func__, label)]
 
 

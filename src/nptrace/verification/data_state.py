@@ -10,7 +10,7 @@ import types
 import weakref
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,9 @@ from nptrace.verification.snapshot import PLAIN, StateSnapshot
 _LARGEST = 10_000  # elements of one container that are looked into; of the others numbers and texts are compared
 _HEAVIEST = 1 << 26  # bytes of one array that are kept; of a larger one a checksum
 _NOTHING = object()
+_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
+_UNCHANGING = (range, slice, operator.attrgetter, operator.itemgetter, operator.methodcaller, *_DESCRIPTORS)
+_GUARDED = 1 << 20  # bytes of one array that are compared at every step
 T = TypeVar("T")
 _CTYPES = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer)
 _CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, np.dtype)
@@ -38,8 +41,10 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     elif isinstance(value, contextvars.ContextVar):
         _visit_variable(snapshot, value, label)
     elif isinstance(value, np.ndarray):
+        snapshot.guard.array(value)
         _visit_array(snapshot, value.view(np.ndarray), label)
     elif isinstance(value, weakref.ref):
+        snapshot.guard.is_complete = False
         snapshot.note(label, "weakref", snapshot.see(value(), label))
     elif isinstance(value, (bytearray, memoryview, *_CTYPES)) or type(value).__module__ in ("array", "mmap"):
         _visit_buffer(snapshot, value, label)
@@ -48,6 +53,8 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
 
 
 def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None:
+    if array.dtype.hasobject or array.nbytes > _GUARDED:
+        snapshot.guard.is_complete = False
     if array.dtype.hasobject:
         inside = [snapshot.see(x, label) for x in array.ravel()[:_LARGEST]] if array.dtype == object else id(array)
         snapshot.undo.append(functools.partial(np.copyto, array, array.copy(), where=array.flags.writeable))
@@ -62,6 +69,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
 
 def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, label: str) -> None:
     """Visit what a context's variable holds here; one without a value cannot be emptied again."""
+    snapshot.guard.is_complete = False
     held = variable.get(_NOTHING)
     if held is not _NOTHING:
         snapshot.undo.append(functools.partial(variable.set, held))
@@ -69,6 +77,7 @@ def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, l
 
 
 def _visit_buffer(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
+    snapshot.guard.is_complete = False
     try:
         with memoryview(value) as view:
             held = view.tobytes()
@@ -107,6 +116,7 @@ def _visit_random(snapshot: StateSnapshot, value: object, label: str) -> bool:
         state, undo = value.getstate(), value.setstate
     else:
         return False
+    snapshot.guard.is_complete = False
     snapshot.undo.append(functools.partial(undo, state))
     snapshot.note(f"{label} (it draws random numbers)", _words(state))
     return True
@@ -133,12 +143,22 @@ def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool
         inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
     else:
         return False
+    _guard_container(snapshot, value)
     if isinstance(value, (list, deque, dict, set)):
         snapshot.undo.append(functools.partial(_refill, value, value.copy()))
     if len(value) > _LARGEST:
         snapshot.note(label, "its middle", [x if type(x) in PLAIN else id(x) for x in middle])
     snapshot.note(label, type(value).__name__, len(value), inside, snapshot.attributes(value, label))
     return True
+
+
+def _guard_container(snapshot: StateSnapshot, value: Collection[object]) -> None:
+    if isinstance(value, (dict, types.MappingProxyType)):
+        snapshot.guard.all_of(value)
+    elif type(value) not in (tuple, frozenset):
+        snapshot.guard.elements(value)  # of a set that is left alone they come in the same order
+    if len(value) > _LARGEST:
+        snapshot.guard.is_complete = False
 
 
 def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
@@ -175,6 +195,8 @@ def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
         return id(value)
     if isinstance(reduced, str):
         return id(value)
+    if type(value) not in _UNCHANGING:
+        snapshot.guard.is_complete = False
     if isinstance(value, operator.attrgetter):
         snapshot.words.add("attrgetter")  # it looks up names that no code contains
     return snapshot.see(reduced[1:3], label)

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,7 +18,8 @@ from footfall.cli.convert import FORMATS
 from footfall.control.interface import Command
 from footfall.control.locomotion.locomotion import Locomotion
 from footfall.errors import InputError
-from footfall.recording.formats import lerobot, ros2
+from footfall.recording.formats import lerobot, plotjuggler, ros2
+from footfall.recording.formats import rerun as formats_rerun
 from footfall.recording.formats.frames import frames
 from footfall.recording.recording import Recording
 from footfall.recording.recording_writer import Event
@@ -157,6 +163,7 @@ def test_lerobot_dataset_is_whole_and_says_what_is_in_it(walk, tmp_path):
 
 
 SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "netcdf": ".nc"}  # tables are named by them
+SUFFIXES |= {"plotjuggler": ".plotjuggler.xml", "rerun": ".rrd"}
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -172,3 +179,39 @@ def test_convert_command_writes_the_file_or_says_why_not(walk, tmp_path, format,
     assert out.exists()
     assert run(["convert", str(source), "--format", "xlsx"]) == 2
     assert "unknown format 'xlsx'" in capsys.readouterr().err
+
+
+def test_rerun_reads_every_entity_of_a_recording(walk, tmp_path):
+    pytest.importorskip("rerun", reason="needs rerun-sdk")
+    path = tmp_path / "walk.rrd"
+    assert formats_rerun.write(walk, path, 50.0) == 30
+    read = [sys.executable, "-m", "rerun", "rrd", "print", str(path)]
+    printed = subprocess.run(read, capture_output=True, text=True, check=True).stdout
+    entities = set(re.findall(r"/[\w/]+", printed))
+    wanted = {f"/joints/{kind}/{name}" for kind in ("position", "torque") for name in walk.robot.joint_names}
+    wanted |= {f"/feet/load/{name}" for name in walk.robot.foot_names}
+    assert wanted | {"/world/base", "/world/base/legs", "/world/forces", "/base/height", "/events"} <= entities
+
+
+def test_plotjuggler_plots_what_the_table_has(walk, tmp_path):
+    path = tmp_path / "walk.plotjuggler.xml"
+    count = plotjuggler.write(walk, path)
+    root = ElementTree.parse(path).getroot()
+    table = path.with_name(root.find(".//fileInfo").get("filename"))
+    header = table.read_text().partition("\n")[0].split(",")
+    curves = [curve.get("name") for curve in root.findall(".//curve")]
+    assert len(curves) == count > 40
+    assert set(curves) <= set(header)
+    assert root.find(".//parameters").get("time_axis") in header
+    assert [tab.get("tab_name") for tab in root.findall(".//Tab")] == ["trunk", "feet", "joints", "energy"]
+    joints = {f"q.{name}" for name in walk.robot.joint_names}
+    assert joints | {"q.z", "v.v_x", "command.forward", "force_mean.LF.z", "spent"} <= set(curves)
+    for split in root.findall(".//DockSplitter"):
+        assert len(split) == int(split.get("count")) == len(split.get("sizes").split(";"))
+
+
+def test_plotjuggler_leaves_out_what_a_recording_lacks(walk):
+    few = plotjuggler.layout(["q.z", "torque.a"], ["a"], "run.csv")
+    assert [curve.get("name") for curve in few.findall(".//curve")] == ["q.z", "torque.a"]
+    with pytest.raises(InputError, match=r"is an \.xml file"):
+        plotjuggler.write(walk, Path("layout.json"))

@@ -1,5 +1,7 @@
 """A loop of one's own around ``Simulation.step``: it is the run, and what it is given takes the controller's place."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -208,6 +210,114 @@ def test_sensed_is_what_a_controller_is_shown():
             np.testing.assert_allclose(sensed.v, seen[-1].v, rtol=0, atol=1e-12)
             np.testing.assert_allclose(sensed.forces, seen[-1].forces, rtol=0, atol=1e-9)
             np.testing.assert_allclose(sensed.acceleration, seen[-1].acceleration, rtol=0, atol=1e-9)
+
+
+LOOPS = {
+    "whole_body": lambda: {"controller": ff.control.on_command("whole_body"), "command": ff.Command(forward=0.3)},
+    "estimated": lambda: {
+        "controller": ff.sensing.Estimated(ff.control.on_command("balance")),
+        "sensors": Sensors.realistic(3),
+    },
+    "schedule": CASES["schedule"],
+    "in Python": CASES["in Python"],
+    "emergency stop": CASES["emergency stop"],
+}
+
+
+@pytest.mark.parametrize("case", LOOPS)
+def test_a_recorded_loop_under_a_controller_is_the_recording_of_the_run(case):
+    run, loop = (ff.Simulation(ROBOT, **LOOPS[case]()) for _ in range(2))
+    rec, recorder = run.run(0.25), loop.recorder()
+    for _ in range(250):
+        assert loop.step(recorder=recorder)
+    found = recorder.finish()
+    for name in rec.columns:
+        np.testing.assert_array_equal(found[name], rec[name])
+    assert found.events == rec.events
+    if case == "estimated":
+        np.testing.assert_array_equal(*(sim.controller.history().q for sim in (loop, run)))
+        np.testing.assert_array_equal(*(sim.controller.seen.q for sim in (loop, run)))
+
+
+def test_a_joint_command_behind_an_emergency_stop_is_recorded_as_it_acts():
+    command = ff.JointCommand(position=STAND, kp=60.0, kd=2.0)
+
+    @ff.controller(rate=1000)
+    def springs(t, robot, sensed, command, memory):
+        return ff.JointCommand(position=STAND, kp=60.0, kd=2.0), memory
+
+    run, loop = (ff.Simulation(ROBOT, springs, emergency_stop=ff.sensing.EmergencyStop(at=0.04)) for _ in range(2))
+    rec, recorder = run.run(0.1), loop.recorder()
+    for _ in range(100):
+        loop.step(command, recorder=recorder)
+    found = recorder.finish()
+    for name in ("q", "command_position", "command_torque"):
+        np.testing.assert_array_equal(found[name], rec[name])
+    assert found.events == rec.events
+    assert len(rec.events) == 1
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_state_that_was_looked_at_stays_as_it_was(outside):
+    sim = ff.Simulation(ROBOT, ff.control.JointPD.tuned(ROBOT, "trot"))
+    command = ff.JointCommand(position=STAND, kp=60.0, kd=2.0) if outside else None
+    recorder = sim.recorder()
+    sim.step(command, recorder=recorder)
+    state, q = sim.state, sim.q
+    held = [np.copy(x) for x in (state.q, state.v, state.forces, q)]
+    assert q is not sim.sensed.q
+    for _ in range(3):
+        sim.step(command, recorder=recorder)
+    for was, now in zip(held, (state.q, state.v, state.forces, q)):
+        np.testing.assert_array_equal(was, now)
+    before = float(sim.q[0])
+    sim.q[0] += 0.5  # the row of the tick before stays as it was
+    sim.step(command, recorder=recorder)
+    assert sim.q[0] == pytest.approx(before + 0.5, abs=0.01)
+    x = recorder.finish()["q"][:, 0]
+    assert abs(x[3] - before) < 1e-12
+    assert x[4] - x[3] > 0.49
+
+
+def test_a_simulation_is_copied_where_its_loop_is():
+    sim = ff.Simulation(ROBOT, ff.control.JointPD.tuned(ROBOT, "trot"))
+    for _ in range(30):
+        sim.step()
+    copied = copy.copy(sim)
+    for _ in range(10):
+        assert sim.step()
+        assert copied.step()
+    same(sim, copied)
+
+
+def test_a_controllers_own_log_and_memory_are_its_own():
+    """What a controller of a user's own is shown of its ticks is not written over by the next."""
+    shown = []
+
+    class Logs(ff.control.Controller):
+        rate = 1000.0
+
+        def __init__(self):
+            self.log = []
+
+        def start(self, robot):
+            return {"x": np.zeros(2)}
+
+        def refresh_memory(self, memory):
+            shown.append(memory["x"])
+            return memory
+
+        def log_ticks(self, times, command, before, rows):
+            shown.append((before["x"], rows["x"][0]))
+
+        def __call__(self, t, robot, sensed, command, memory):
+            return ff.JointCommand(position=STAND, kp=60.0, kd=2.0), {"x": memory["x"] + 1.0}
+
+    sim = ff.Simulation(ROBOT, Logs())
+    for _ in range(3):
+        sim.step()
+    found = [float(x[0]) for each in shown for x in (each if isinstance(each, tuple) else (each,))]
+    assert found[-9:] == [0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("falls", [False, True])

@@ -95,6 +95,7 @@ def test_machine_code_beats_numpy_and_the_peers(report: BenchReport) -> None:
         assert report.row("numpy forward_dynamics").ns > 50 * report.row("native forward_dynamics").ns
     if report.bench == "step":  # twenty times real time at 1 kHz
         assert report.row("python_step").ns < 1e6 / 20
+        assert report.row("python_step_compiled").ns - report.row("ticks_compiled").ns < 20e3
     alone = ("threads", "cost", "crocoddyl", "mim_solvers")  # a whole iteration is compared with less margin
     against_peers = [ratio for key, ratio in report.ratios.items() if not key.startswith(alone)]
     assert min(against_peers, default=2.0) > 1.5

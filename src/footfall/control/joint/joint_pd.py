@@ -27,6 +27,7 @@ from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
 from footfall.gait.tuned import at_speed, for_robot, within_motors
+from footfall.hints import JOINT_PD, names_arguments
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
 from footfall.kinematics.iterative.numerical_leg import numerical_leg
@@ -46,6 +47,7 @@ SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows 
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
+@names_arguments("argument of JointPD", JOINT_PD)
 @dataclass(frozen=True, kw_only=True)
 class JointPD(Controller):
     """Joint PD on the foot trajectories of a gait, by inverse kinematics; roll joints stay at zero.

@@ -8,6 +8,7 @@ The whole tick is plain NumPy, solvers included (``locomotion_tick``), and is co
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -89,6 +90,7 @@ class Locomotion(Controller):
         self.log: list[tuple[float, str]] = []
         self._failures: set[str] = set()  # what is wrong now, and was reported
         self._missing_sensor = ""  # the sensor that is silent now, which was reported
+        self._checked: tuple[PyTree, ...] = (None,) * 4  # what was looked at when the command was checked
         self.model: LocomotionModel
         self.body: SingleBody
         self._robot: Robot | None = None
@@ -106,7 +108,7 @@ class Locomotion(Controller):
         """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
-        return dataclasses.asdict(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
+        return vars(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
     def limit_reasons(self, robot: Robot) -> dict[str, str]:
         self.command_limits(robot)  # sets up
@@ -130,7 +132,7 @@ class Locomotion(Controller):
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._failures.clear()
-        self._missing_sensor = ""
+        self._missing_sensor, self._checked = "", (None,) * 4
         self._last_acting: dict[tuple[str, str], float] = {}
         return Memory.at_start(self.model, self.reflexes)
 
@@ -195,7 +197,7 @@ class Locomotion(Controller):
     def refresh_memory(self, memory: Memory) -> Memory:
         """The memory, which knows the gait that is wanted now."""
         goal, hand = gait_numbers(self.gait), memory.hand if self.reach is None else self.reach.goal
-        if np.array_equal(memory.gait_goal, goal) and np.array_equal(memory.hand, hand):
+        if _alike(memory.gait_goal, goal) and (hand is memory.hand or _alike(memory.hand, hand)):
             return memory
         return dataclasses.replace(memory, gait_goal=goal, hand=hand)
 
@@ -203,9 +205,13 @@ class Locomotion(Controller):
         """Log what happened in ticks that were run without Python: ``rows`` has the memories after them."""
         if not len(times):
             return
-        self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
+        if self.log:
+            self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
         self._check_command(float(times[0]), command)
         acting, failures = np.asarray(rows.reflex.acting), np.asarray(rows.trouble)
+        if len(times) == 1 and _alike(acting, before.reflex.acting) and _alike(failures, before.trouble):
+            update_last_acting(float(times[0]), acting[0], self._last_acting)
+            return
         begun_before = np.concatenate([np.asarray(before.reflex.acting)[None], acting[:-1]])
         failures_before = np.concatenate([np.asarray(before.trouble)[None], failures[:-1]])
         changed = (acting != begun_before).any(axis=(1, 2)) | (failures != failures_before).any(axis=1)
@@ -224,6 +230,10 @@ class Locomotion(Controller):
 
     def _check_command(self, t: float, command: Command) -> None:
         assert self._robot is not None
+        given = (command, self.gait, self.reflexes, self.model)
+        if command == self._checked[0] and all(map(operator.is_, given[1:], self._checked[1:])):  # at an earlier tick
+            return
+        self._checked = given
         for key, limit in self.command_limits(self._robot).items():
             value = getattr(command, key)
             clipped = f"the command {key} = {value:g} is clipped to ±{limit:.3g}" if abs(value) > limit else ""
@@ -246,6 +256,11 @@ class Locomotion(Controller):
     def switch(self, gait: Gait) -> None:
         """Change to another gait while walking: delays, duty and period move over within about a second."""
         self.gait = gait
+
+
+def _alike(one: PyTree, other: PyTree) -> bool:
+    """Return whether two arrays of the same shape hold the same numbers: in a fraction of the time of NumPy's."""
+    return bool(np.asarray(one, float).tobytes() == np.asarray(other, float).tobytes())
 
 
 def _row(rows: Memory, k: int) -> Memory:

@@ -161,15 +161,21 @@ class Estimated(ControllerWrapper):
         super().log_ticks(times, command, before, rows)
         if not len(times):
             return
-        self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
+        if self.log:
+            self.log[:] = [entry for entry in self.log if entry[0] < times[0]]
         if self._kept and self._kept[-1][0] >= times[0]:
             self._kept = [kept for kept in self._kept if kept[0] < times[0]]
         found = rows["estimate"]
-        conditions = np.concatenate([before["estimate"].conditions[None], found.conditions])
         ticks = np.asarray(rows["tick"]) - 1.0
+        q, v, forces, contact = (np.array(getattr(found, key)[-1]) for key in ("q", "v", "forces", "contact"))
+        self.seen = Sensed(q=q, v=v, forces=forces, gravity=self._true_gravity, contact=contact)
+        if len(times) == 1 and found.conditions.tobytes() == before["estimate"].conditions.tobytes():
+            if ticks[0] % self.keep == 0:
+                self._kept.append((float(times[0]), _row(found, 0)))
+            return
+        conditions = np.concatenate([before["estimate"].conditions[None], found.conditions])
         for k in np.flatnonzero((conditions[1:] != conditions[:-1]).any(axis=1) | (ticks % self.keep == 0)).tolist():
             self._keep(float(times[k]), ticks[k], conditions[k], _row(found, k))
-        self.seen = self._shown(_row(found, len(times) - 1))
 
     def _keep(self, t: float, tick: Scalar, before: Float[ndarray, "_"], found: Estimate) -> None:
         """For log and history."""
@@ -227,8 +233,8 @@ def _nothing(robot: Robot, sensors: int) -> Estimate:
 
 
 def _row(rows: Estimate, k: int) -> Estimate:
-    """One estimate out of many."""
-    return Estimate(**{f.name: np.asarray(getattr(rows, f.name))[k] for f in dataclasses.fields(Estimate)})
+    """Return a copy of one estimate out of many, which is kept longer than they are."""
+    return Estimate(**{f.name: np.array(getattr(rows, f.name)[k]) for f in dataclasses.fields(Estimate)})
 
 
 def _instead(kind: str, code: float) -> str:

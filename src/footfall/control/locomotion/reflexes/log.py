@@ -48,6 +48,8 @@ def new_events(
 
 def update_last_acting(t: float, acting: Float[ndarray, "9 4"], last_acting: dict[tuple[str, str], float]) -> None:
     """Update ``last_acting`` for ticks up to time t in which no reflex begins or ends."""
+    if not acting.any():
+        return
     for row, leg in np.argwhere(acting > 0.5).tolist():
         if NAMES[row] in LEG_REFLEXES:
             last_acting[NAMES[row], LEGS[leg]] = t
