@@ -71,8 +71,6 @@ class Acted:
 MAX_ITERATIONS = 20  # late ones only tighten the modes
 JOINT_GRACE_ITERATIONS = 4.0  # by which modes of feet are frozen later where joints have dry friction
 
-Onward = Callable[[Robot, State, ndarray, float], State]  # where accelerations lead
-
 
 @dataclass(frozen=True)
 class Modes:
@@ -80,13 +78,18 @@ class Modes:
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
-    middle: dict[str, PyTree] = field(default_factory=dict)  # of the step: whether its rates are known, and how far on
+    middle: dict[str, PyTree] = field(
+        default_factory=dict
+    )  # of the step: 1 while its rates are guessed, how far on they are
 
     def for_contact(self, iteration: Scalar, converged: bool) -> ActiveSetIteration:
         """Freeze the modes of feet only when the joints' dry friction has settled."""
         if "slides" in self.joints:
             iteration = np.minimum(iteration, np.maximum(iteration - JOINT_GRACE_ITERATIONS, FREEZE_AFTER - 1.0))
         return ActiveSetIteration(self.contact, iteration, converged)
+
+
+Onward = Callable[[Robot, State, ndarray, float, Modes], State]  # where accelerations lead, found in these modes
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def _unknown_middle(world: World) -> dict[str, PyTree]:
     robot = world.robot
     if world.pairs or world.touches or not robot.nj:
         return {}
-    return {"known": 0.0, "past": np.zeros(robot.nj + (3 if robot.floating else 0))}
+    return {"guessed": 1.0, "past": np.zeros(robot.nj + (3 if robot.floating else 0))}
 
 
 def solve_active_set(
@@ -147,7 +150,7 @@ def solve_active_set(
     def solved(modes: Modes, iteration: Scalar, converged: bool = False) -> tuple[ndarray, Acted, State]:
         solution = solve(world, inputs, dt, modes, iteration, converged)
         a = nptrace.gradient_bottleneck(solution.a)
-        return a, solution.acted, onward(world.robot, state, a, dt)
+        return a, solution.acted, onward(world.robot, state, a, dt, modes)
 
     if not (modes.joints or modes.contact or modes.middle):
         a, acted, after = solved(modes, 0.0)
@@ -159,7 +162,7 @@ def solve_active_set(
             modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
             nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
             if modes.middle:  # its past moves with the state
-                nptrace.mark_derivative_invalid(last.solution.modes.middle["known"] > 0.5)
+                nptrace.mark_derivative_invalid(last.solution.modes.middle["guessed"] < 0.5)
             return solved(modes, iteration, converged=True)
 
         first = (last.solution.a, last.solution.acted, last.after)
@@ -195,7 +198,8 @@ def _last_iteration(
     def again(_: float, carry: _Iteration) -> _Iteration:
         solution = solve(world, carry.inputs, dt, carry.solution.modes, carry.iteration, False)
         iteration = np.where(solution.changed < 0.5, carry.iteration, carry.iteration + 1.0)
-        return _Iteration(solution, iteration, carry.inputs, onward(world.robot, carry.inputs.state, solution.a, dt))
+        after = onward(world.robot, carry.inputs.state, solution.a, dt, carry.solution.modes)
+        return _Iteration(solution, iteration, carry.inputs, after)
 
     robot, state = world.robot, inputs.state
     nothing = Acted(
@@ -278,7 +282,7 @@ def _known_rates(
     past = middle["past"]
     if not robot.floating:
         return v + past
-    omega = np.where(middle["known"] > 0.5, v[:3] + past[:3], turning[:3])
+    omega = np.where(middle["guessed"] < 0.5, v[:3] + past[:3], turning[:3])
     return np.concatenate([omega, v[3:6], v[6:] + past[3:]])
 
 
@@ -288,7 +292,7 @@ def accelerate(
 ) -> tuple[Float[ndarray, "nv"], Acted]:
     """Classical accelerations of the base and accelerations of the joints, and what caused them, at these rates."""
     solve = partial(equations_of_motion, in_middle=False)
-    return solve_active_set(solve, lambda robot, state, a, dt: state, world, state, command, push, dt)[:2]
+    return solve_active_set(solve, lambda robot, state, a, dt, modes: state, world, state, command, push, dt)[:2]
 
 
 def equations_of_motion(
@@ -328,7 +332,7 @@ def equations_of_motion(
     if in_middle:
         inertia = joint_rates(robot, np.diag(M)) + joints.armature
         torques = joints.torques.motor + joints.torques.passive
-        guessed = flight * (1.0 - modes.middle["known"]) if modes.middle else flight
+        guessed = flight * modes.middle["guessed"] if modes.middle else flight
         turning, swing = mid_rates(world, M, inertia, v, torques, guessed, dt)
         if modes.middle:
             turning = _known_rates(robot, modes.middle, v, turning)
@@ -378,10 +382,11 @@ def equations_of_motion(
     if in_middle and middle:
         past = 0.5 * dt * a_J
         off = past - swung
-        again = np.where((off @ off) * guessed > _MID_TOLERANCE**2, 1.0, 0.0)
+        wrong = (off @ off) * guessed > _MID_TOLERANCE**2
+        again = np.where(wrong, 1.0, 0.0)
         changed = changed + again
         past = np.concatenate([0.5 * dt * a[:3], past]) if robot.floating else past
-        middle = {"known": middle["known"] + again, "past": np.where(again > 0.5, past, middle["past"])}
+        middle = {"guessed": middle["guessed"] - again, "past": np.where(wrong, past, middle["past"])}
     memory = {**contact.memory, **joints.rotors_after(a_J, dt)}
     pushes = generalised_forces(system.points, contact.forces, system.width, robot.nv)
     forces = contact_forces_world(world, system.axes, contact.forces)

@@ -33,6 +33,7 @@ from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import (
     Acted,
+    Modes,
     State,
     accelerate,
     count_iterations,
@@ -78,11 +79,15 @@ def _done(world: World, state: State, after: State, acted: Acted, a: Float[ndarr
 
 
 # -- semi-implicit Euler -----------------------------------------------------------------------------------------------
-def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> State:
+_NO_MODES = Modes({}, {})
+
+
+def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, modes: Modes = _NO_MODES) -> State:
     """The state to which classical accelerations lead.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
-    while the base turns. The base turns at the mean of its angular velocities, as far as it turns without a force.
+    while the base turns. The base turns at the mean of its angular velocities, as far as it turns without a force; at
+    the mean of all where the rates in the middle of the step were found in flight.
     """
     q, v = state.q, state.v
     if not robot.floating:
@@ -90,7 +95,10 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float) -> S
         return State(q + dt * rates, rates)
     v_W = to_rotation(q[3:7]) @ (v[3:6] + dt * a[3:6])
     omega, rates = v[:3] + dt * a[:3], v[6:] + dt * a[6:]
-    quat = rotated_in_a_step(q[3:7], dt * (omega - free_rotation(robot, v[:3], dt)))
+    past = free_rotation(robot, v[:3], dt)
+    if modes.middle:
+        past = np.where(modes.middle["guessed"] < 0.5, modes.middle["past"][:3], past)
+    quat = rotated_in_a_step(q[3:7], dt * (omega - past))
     return State(
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),
         np.concatenate([omega, to_rotation(quat).T @ v_W, rates]),

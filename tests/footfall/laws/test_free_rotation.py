@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 from simulated_bodies import IDEAL, many_steps
-from third_party_models import walker
+from third_party_models import THIRD_PARTY, third_party_path
 
 import footfall as ff
 import footfall.sim.equations_of_motion as motion_file
@@ -141,7 +142,7 @@ def test_robot_that_tumbles_with_loose_joints_keeps_its_energy_and_angular_momen
 
 
 def second_by_second(robot: Robot, state: State, seconds: int) -> tuple[np.ndarray, np.ndarray]:
-    """(kinetic energies, angular momenta), of both the mean of every second, over those of the start.
+    """(kinetic energies, angular momenta), of both the mean of every second, over energy and size of momentum at first.
 
     A step leaves positions half a step ahead of velocities: a limb that whips at 100 rad/s shows 1 % more energy or
     less at once, and none in the mean.
@@ -152,8 +153,7 @@ def second_by_second(robot: Robot, state: State, seconds: int) -> tuple[np.ndarr
         state = run(state, dt=DT, count=10)
         energies.append(kinetic_energy(robot, state.q, state.v) / first)
         momenta.append(momentum(robot, state.q, state.v)[:3] / np.linalg.norm(spin))
-    means = np.reshape(momenta, (seconds, 100, 3)).mean(axis=1)
-    return np.reshape(energies, (seconds, 100)).mean(axis=1), means - spin / np.linalg.norm(spin)
+    return np.reshape(energies, (seconds, 100)).mean(axis=1), np.reshape(momenta, (seconds, 100, 3)).mean(axis=1)
 
 
 TUMBLERS = [*library.names(), "go2", "anymal_c", "solo12"]
@@ -164,13 +164,17 @@ SLOW_TUMBLERS = [pytest.param(name, marks=pytest.mark.slow) for name in TUMBLERS
 @pytest.mark.parametrize("name", [*PLAIN_TUMBLERS, *SLOW_TUMBLERS])
 def test_robots_that_tumble_with_loose_joints_keep_energy_and_angular_momentum_to_two_parts_in_a_thousand(name):
     """Five seconds at the default step. With each joint swung as if it were alone it was 0.6 to 8 % of energy."""
-    robot = walker(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a file holds besides
+        robot = ff.load(third_party_path(name) if name in THIRD_PARTY else name)
     for direction in ((0.0, 1.0, 0.0), (0.0, 0.1, 1.0), (1.0, 0.1, 0.0), (-1.0, 2.0, 0.5)):
         state = dataclasses.replace(spun(robot, 6.0, direction), q=robot.state("stand")[0])
         state.v[3:6] -= momentum(robot, state.q, state.v)[3:] / robot.mass  # at rest as a whole
+        spin = momentum(robot, state.q, state.v)[:3]
         energies, momenta = second_by_second(robot, state, 5)
         assert np.abs(energies - 1.0).max() < 2e-3, (direction, energies)
-        assert np.linalg.norm(momenta, axis=1).max() < 2e-3, (direction, momenta)
+        assert np.abs(np.linalg.norm(momenta, axis=1) - 1.0).max() < 2e-3, (direction, momenta)
+        assert np.linalg.norm(momenta - spin / np.linalg.norm(spin), axis=1).max() < 4e-3, (direction, momenta)
 
 
 @pytest.mark.parametrize("method", ["jacobian", "gradient"])
@@ -192,7 +196,9 @@ def test_derivatives_in_flight_are_those_of_a_step_that_is_solved_twice(method):
     assert count(v) == 2.0
     assert count(1e-3 * v) == 1.0
     f, h = ff.compile(speeds, None, v), 1e-5
-    found = ff.jacobian(speeds, None, v, wrt="v")(v) if method == "jacobian" else ff.gradient(speeds, None, v, wrt="v")(v)
+    found = (
+        ff.jacobian(speeds, None, v, wrt="v")(v) if method == "jacobian" else ff.gradient(speeds, None, v, wrt="v")(v)
+    )
     differences = np.stack([(f(v + h * e) - f(v - h * e)) / (2.0 * h) for e in np.eye(robot.nv)], axis=-1)
     np.testing.assert_allclose(found, differences, atol=1e-7 * np.abs(differences).max())
 
@@ -262,11 +268,12 @@ def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float,
         np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("implicit", [True, False])
-def test_the_middle_of_a_step_costs_one_of_the_mini_cheetah_at_most_300_operations(implicit, monkeypatch):
+@pytest.mark.parametrize(("implicit", "before"), [(False, 3_724), (True, 5_796)])
+def test_the_middle_of_a_step_costs_at_most_five_percent_of_the_operations_of_a_step(implicit, before, monkeypatch):
+    """Of the Mini Cheetah; ``before``: with all rates of joints those of the start."""
     whole = subject.program(implicit).live_operations
+    assert whole <= 1.05 * before + 1
+    monkeypatch.setattr(motion_file, "_unknown_middle", lambda world: {})
     monkeypatch.setattr(motion_file, "in_flight", lambda world, points, v, dt: 0.0)
-    base_alone = subject.program(implicit).live_operations
     monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
-    assert whole - base_alone <= 250
-    assert whole - subject.program(implicit).live_operations <= 300
+    assert before - 40 <= subject.program(implicit).live_operations <= before
