@@ -42,6 +42,7 @@ from footfall.sim.equations_of_motion import (
 )
 from footfall.sim.joints import POSITION, RATE, JointModel
 from footfall.sim.world import World
+from footfall.spatial import cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
 from nptrace._types import Operand, PyTree, Scalar
 
@@ -131,9 +132,25 @@ def step_free_bodies(world: World, objects: PyTree, a: Operand, dt: float) -> Py
         return objects
     after = []
     for body, row, a_k in zip(world.objects, objects, a):
-        state = advance(body.robot, State(row[:7], row[7:]), nptrace.gradient_bottleneck(a_k), dt)
-        after.append(np.concatenate([state.q, state.v]))
+        a_k = nptrace.gradient_bottleneck(a_k)
+        state = advance(body.robot, State(row[:7], row[7:]), a_k, dt)
+        omega = state.v[:3] + _carried_momentum(body.robot, row[7:10], a_k[:3], dt)
+        after.append(np.concatenate([state.q, omega, state.v[3:]]))
     return np.stack(after)
+
+
+def _carried_momentum(
+    robot: Robot, omega: Float[ndarray, "3"], alpha: Float[ndarray, "3"], dt: float
+) -> Float[ndarray, "3"]:
+    """Return by how much a free body's ω is to change, so that an impact adds its moment to the angular momentum.
+
+    What was added to ω in the axes of the start, Δ, turns the body on during the step as well: its own momentum and that
+    of before stay where they are in world axes. An impact at 10 rad/s otherwise loses or makes 1 % of what it gives.
+    """
+    I = robot.tree.bodies[0].inertia.I  # noqa: E741 as in papers
+    x = omega + free_rotation(robot, omega, dt)
+    added = dt * (alpha + np.linalg.solve(I, cross(x, I @ x)))  # by the moment of contact alone
+    return np.linalg.solve(I, dt * (cross(I @ added, x + added) + cross(I @ omega, added)))
 
 
 # -- the choice of an integrator; Heun and RK4 -------------------------------------------------------------------------
