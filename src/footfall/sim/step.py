@@ -172,7 +172,7 @@ def integrate_step(
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
         return step(world, state, command, push, dt)
     check_integrator(integrator, world.contact, world.joints)
-    robot, sums = world.robot, 5 + 3 * world.robot.nf
+    robot, sums = world.robot, 5 + 3 * world.robot.nf + 2 * world.robot.nv
     y_0 = np.concatenate([_to_vector(robot, state), np.zeros(sums)])
     total, slope, acted = np.zeros(len(y_0)), np.zeros(len(y_0)), None
     for ahead, weight in _STAGES[integrator]:
@@ -181,7 +181,12 @@ def integrate_step(
         acted = stage if acted is None else acted
     y = y_0 + dt * total
     assert acted is not None
-    work, impulse = y[-sums : len(y) - sums + 5], y[len(y) - sums + 5 :]
+    first = len(y) - sums + 5
+    work, impulse, moved = y[first - 5 : first], y[first : first + 3 * robot.nf], y[first + 3 * robot.nf :]
+    # friction that changes its sign from stage to stage works on the mean velocity, not on those of the stages
+    speeds = 0.5 * (y_0 + y)[robot.nq : robot.nq + robot.nv]  # linear ones in world axes
+    losses, contact = np.reshape(moved, (2, robot.nv)) @ speeds
+    work = np.stack([work[0], losses, contact, work[3], work[4]])
     return _from_vector(robot, y[:-sums]), acted, Done(work, np.reshape(impulse, (robot.nf, 3)))
 
 
@@ -225,10 +230,15 @@ def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray,
     state = _from_vector(robot, y)
     a, acted = accelerate(world, state, command, push, 0.0)
     spent = np.sum(np.maximum(acted.motor * joint_rates(robot, state.v), 0.0))
+    losses, contact = acted.generalised[1], acted.generalised[2]
+    if robot.floating:
+        R_WB = to_rotation(state.q[3:7])
+        losses, contact = (np.concatenate([f[:3], R_WB @ f[3:6], f[6:]]) for f in (losses, contact))
     sums = [acted.generalised @ state.v, np.stack([spent]), np.reshape(acted.forces[: robot.nf], 3 * robot.nf)]
+    sums += [losses, contact]
     if not robot.floating:
         return np.concatenate([state.v, a, *sums]), acted
-    R_WB, q, v = to_rotation(state.q[3:7]), state.q, state.v
+    q, v = state.q, state.v
     motion = [R_WB @ v[3:6], rate(q[3:7], v[:3]), v[6:], a[:3], R_WB @ a[3:6], a[6:]]
     return np.concatenate([*motion, *sums]), acted
 
