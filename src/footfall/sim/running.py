@@ -77,8 +77,8 @@ class Running:
     def next_batch(self, count: int) -> TickBatch:
         """Return the next ticks, with the rows that are recorded and those between that mean forces need.
 
-        Where that does not come out even, every tick has a row; also behind an estimator, which keeps a history of what it
-        estimated at its own times.
+        Where that does not come out even, every tick has a row; also behind an estimator, which keeps a history at
+        times of its own.
         """
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
         tick, every = float(np.round(before.tick)), window_stride(self.every, simulation.model.period)

@@ -145,7 +145,7 @@ def test_what_a_robot_and_an_object_do_to_each_other_is_equal_and_opposite():
 @pytest.mark.slow
 @pytest.mark.parametrize(("dt", "most"), [(1e-3, 1e-6), (4e-3, 2e-5)])
 def test_boxes_that_spin_keep_their_angular_momentum_in_an_impact(dt, most):
-    """Without gravity, about a fixed point; the moments of the impact are 0.1 N m s. It was 1e-4 at 1 ms, of first order."""
+    """Without gravity, about a fixed point; the impact's moments are 0.1 N m s. It was 1e-4 at 1 ms, of first order."""
     sizes, masses = ((0.3, 0.2, 0.1), (0.2, 0.25, 0.15)), (2.0, 1.5)
     boxes = [
         FreeBox(
