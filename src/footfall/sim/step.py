@@ -145,7 +145,7 @@ def _carried_momentum(
     """Return by how much a free body's ω is to change, so that an impact adds its moment to the angular momentum.
 
     What was added to ω in the axes of the start, Δ, turns the body on during the step as well: its own momentum and
-    that of before stay where they are in world axes. An impact at 10 rad/s otherwise loses or makes 1 % of what it gives.
+    that of before stay where they are in world axes. An impact at 10 rad/s otherwise loses or makes 1 % of its moment.
     """
     I = robot.tree.bodies[0].inertia.I  # noqa: E741 as in papers
     x = omega + free_rotation(robot, omega, dt)
