@@ -19,6 +19,7 @@ html_title = "footfall"
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["footfall.css"]
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_math_renderer = "paths"
 exclude_patterns = ["_build"]
 suppress_warnings = ["misc.highlighting_failure"]  # blocks of code that show a shape, not a program

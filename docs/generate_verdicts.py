@@ -3,7 +3,8 @@
     footfall reproduce all --out reports
     python docs/generate_verdicts.py reports/results.json
 
-Several files may be given, of one experiment or more each: of an experiment that is in two of them the later counts.
+Several files may be given, of one experiment or more each: of an experiment that is in two of them the later counts. An
+experiment that is in none of them stays as it is on record, if it is still judged by the same bounds.
 Writes ``src/footfall_lab/papers/recorded.toml``, ``docs/research/verdicts.md`` and the lines of the README.
 """
 
@@ -16,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from footfall_lab.papers.claims import MEANS, TABLES, asked, factor, sentence, shown
-from footfall_lab.papers.recorded import FILE, read, written
+from footfall_lab.papers.recorded import FILE, read, record, written
 from footfall_lab.papers.registered import registration
 
 DOCS = Path(__file__).parent
+PAGE = DOCS / "research" / "verdicts.md"
 README = DOCS.parent / "README.md"
 BEGIN, END = "<!-- papers: written by docs/generate_verdicts.py -->", "<!-- end of papers -->"
 HEAD = """# Verdicts
@@ -83,6 +85,7 @@ Its changes so far, and why:
 | words: open, verified, erratum, time, shown; a family of gaits | one gait of ours decided numbers that span a decade over gaits; computing times of 2010 and of other programs are no claims to be met within a factor of two; nothing of the survey's robots was measured. **After results had been seen**; ranges, seed and admission of the family before its own |
 | nearly unlimited angles, singularities, limits; yaw, postures, figure 11, torque sensing of Yan; hopping height | **after results had been seen**, by an audit: 324 degrees of 240 that were tried, 99 % where the closed form reaches 95.5, 1 um at the very edge of reach, "within 0.9 s" read as a figure, balls of 25 mm that roll where the paper's joints do not, a body in motion where it is at rest, no filter, one quantity with two verdicts |
 | missing claims, equations, errata | an audit of the documents against the list; registered before their runs |
+| a recount from the documents alone: 16 statements, 13 equations | registered before their runs. **After results had been seen**: (28) and (A3) of de Paula are right, the slips stand in the line below and in words; (1) of Yan is an equivalence with a counterexample; one question of ours was a sentence of Adak's |
 
 | kind | of | bound | why |
 |---|---|---|---|
@@ -99,15 +102,25 @@ def main(files: list[Path]) -> None:
         by_name |= {e["experiment"]: e for e in json.loads(file.read_text(encoding="utf-8"))["experiments"]}
     known = registration()
     found = [by_name[name] for name in known.claims if name in by_name]
+    kept, recorded = record(), FILE.read_text(encoding="utf-8")
+    titles = dict(re.findall(r"^\[(\w+)\]  # (.*)$", recorded, flags=re.MULTILINE))
     old = [e["experiment"] for e in found if e["bounds"] != known.digests[e["experiment"]]]
-    missing = [name for name in known.claims if name not in by_name]
+    missing = [name for name in known.claims if name not in by_name and kept.bounds.get(name) != known.digests[name]]
     if old or missing:
         sys.exit(f"reproduce again: {', '.join([*old, *missing])} are missing or were judged by other bounds")
-    parts = [(e["experiment"], e["title"], {c["id"]: c["verdict"] for c in e["claims"]}) for e in found]
-    lines = {e["experiment"]: e["summary"] for e in found}
+    parts, lines, sections = [], dict[str, str](), dict[str, str]()
+    before = PAGE.read_text(encoding="utf-8")
+    for name in known.claims:
+        if name in by_name:
+            e = by_name[name]
+            parts.append((name, e["title"], {c["id"]: c["verdict"] for c in e["claims"]}))
+            lines[name], sections[name] = e["summary"], section(e)
+        else:
+            parts.append((name, titles[name], dict(kept.verdicts[name])))
+            lines[name], sections[name] = kept.summary[name], _section_of(before, titles[name], list(titles.values()))
     text = written(parts, known.digests, lines)
     FILE.write_text(text, encoding="utf-8")
-    (DOCS / "research" / "verdicts.md").write_text(page(found, sentence(read(text).counts())), encoding="utf-8")
+    PAGE.write_text(page(sections, lines, sentence(read(text).counts())), encoding="utf-8")
     readme = README.read_text(encoding="utf-8")
     said = "\n".join(f"- {line}" for name, line in lines.items() if _published(name))
     README.write_text(re.sub(f"{BEGIN}.*{END}", f"{BEGIN}\n{said}\n{END}", readme, flags=re.DOTALL), encoding="utf-8")
@@ -117,21 +130,30 @@ def _published(name: str) -> bool:
     return any(not entry.ours for entry in registration().claims[name].values())
 
 
-def page(found: list[dict[str, Any]], said: str) -> str:
-    lines = "\n".join(f"- {e['summary']}." for e in found if _published(e["experiment"]))
+def section(experiment: dict[str, Any]) -> str:
+    """Return the part of the page about one experiment."""
+    setup = registration().setups[experiment["experiment"]]
+    text = f"\n## {experiment['title']}\n\nRegistered: "
+    text += ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in setup.items()) + ".\n"
+    for table, (heading, _) in TABLES.items():
+        listed = [c for c in experiment["claims"] if not c["ours"] and c["table"] == table]
+        if listed:
+            text += f"\n**{heading}**\n" + _table(experiment["experiment"], listed, table)
+    text += _questions([claim for claim in experiment["claims"] if claim["ours"]])
+    return text + (FOUND if experiment["experiment"] == "depaula2024" else "")
+
+
+def _section_of(text: str, title: str, titles: list[str]) -> str:
+    """Return the part of the page as it is, to where the next experiment or the bounds begin."""
+    begin = text.index(f"\n## {title}\n")
+    after = [text.find(f"\n## {other}\n", begin + 1) for other in [*titles, "Bounds"]]
+    return text[begin : min(at for at in after if at > 0)]
+
+
+def page(sections: dict[str, str], summaries: dict[str, str], said: str) -> str:
+    lines = "\n".join(f"- {summary}." for name, summary in summaries.items() if _published(name))
     means = "\n".join(f"| {verdict.replace('_', ' ')} | {words} |" for verdict, words in MEANS.items())
-    text = HEAD.format(lines=lines, sentence=said, means=means)
-    for experiment in found:
-        setup = registration().setups[experiment["experiment"]]
-        text += f"\n## {experiment['title']}\n\nRegistered: "
-        text += ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in setup.items()) + ".\n"
-        for table, (heading, _) in TABLES.items():
-            listed = [c for c in experiment["claims"] if not c["ours"] and c["table"] == table]
-            if listed:
-                text += f"\n**{heading}**\n" + _table(experiment["experiment"], listed, table)
-        text += _questions([claim for claim in experiment["claims"] if claim["ours"]])
-        if experiment["experiment"] == "depaula2024":
-            text += FOUND
+    text = HEAD.format(lines=lines, sentence=said, means=means) + "".join(sections.values())
     bounds = "\n".join(
         f"| {b.kind.replace('_', ' ')} | {b.of} | {b.words()} | {b.why} |" for b in registration().bounds.values()
     )

@@ -108,7 +108,7 @@ def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one():
 
 def test_a_table_is_not_loaded_and_says_what_is(tmp_path):
     ff.Simulation(ff.load("xiling")).run(0.01).save(tmp_path / "a.csv")
-    with pytest.raises(ff.InputError, match=r"a table for other programs: recordings are loaded of \.mcap and \.nc"):
+    with pytest.raises(ff.InputError, match=r"a table for other programs: recordings are loaded from \.mcap and \.nc"):
         ff.Recording.load(tmp_path / "a.csv")
 
 

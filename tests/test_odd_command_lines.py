@@ -114,7 +114,7 @@ def test_a_conversion_never_writes_over_its_recording(capsys, tmp_path):
     before = path.read_bytes()
     for source, out in ((path, path), (path, link), (link, path)):
         for form in ("foxglove", "ros2"):
-            assert "give another --out" in refused(capsys, "convert", source, "--format", form, "--out", out)
+            assert "choose another --out" in refused(capsys, "convert", source, "--format", form, "--out", out)
     assert path.read_bytes() == before
 
 

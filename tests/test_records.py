@@ -21,7 +21,10 @@ from footfall.errors import MissingExtraError
 PACKAGES = (nptrace, footfall, footfall_go2, footfall_lab)
 MOST_POSITIONAL = 5  # fields of a record that may be filled by their order
 MOST_ARGUMENTS = 8  # that any constructor may be given by their order
-BY_ORDER = {footfall.Simulation: ["robot", "controller"]}  # not a record: what it is of comes first
+BY_ORDER = {  # not records: what they are of comes first
+    footfall.Simulation: ["robot", "controller"],
+    footfall.control.Sampling: ["task"],
+}
 
 
 def records() -> list[type]:

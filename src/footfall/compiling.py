@@ -66,16 +66,27 @@ def compile(
     vectorize: bool = True,
     **given: Any,
 ) -> Compiled:
-    """The function as machine code, with the same signature less the robot.
+    """Compile a function of a robot and arrays to machine code.
 
     >>> fd = ff.compile(ff.dynamics.forward_dynamics, robot)
     >>> a = fd(q, v, tau)
 
-    target: ``native`` (one robot), ``batch`` (every argument with a leading robot axis), or ``interpret``.
-    free: parameters that stay inputs: ``free=["trunk.mass"]``, then ``fd(q, v, tau, {"trunk.mass": 4.0})``.
-    verify: replay the trace against NumPy; None does so for functions that are not footfall's own.
-    vectorize: legs that are alike share vector instructions; the numbers are the same either way.
-    given: keyword arguments of the function; arrays become inputs (their shape counts), anything else is a constant.
+    Args:
+        function: A function of a robot and arrays, or of arrays alone.
+        robot: Robot that is folded in as a constant; None for a function of arrays alone.
+        *examples: Example arguments; footfall's own functions need none.
+        target: ``native`` (one robot), ``batch`` (every argument has a leading robot axis), or ``interpret``.
+        dtype: Type of all numbers: float64 or float32.
+        free: Parameters of the robot that stay inputs: ``free=["trunk.mass"]``, then ``f(q, v, tau, {"trunk.mass":
+            4.0})``.
+        lanes: Robots per vector register, for ``batch``; the processor's width unless given.
+        cache: Keep machine code on disk: True, False, or a folder.
+        verify: Compare the trace with NumPy on random inputs; by default for functions that are not footfall's own.
+        vectorize: Let equal legs share vector instructions; the results are the same either way.
+        **given: Keyword arguments of the function: arrays become inputs, anything else is a constant.
+
+    Returns:
+        A callable with the same signature, without the robot.
     """
     bound = Bound(function, robot, examples, free, given)
     verify = not bound.is_library if verify is None else verify
@@ -98,11 +109,21 @@ def compile(
 def jacobian(
     function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Jacobian | WrittenJacobian:
-    """Exact derivatives by the arguments named in ``wrt``: arrays of shape result.shape + argument.shape.
+    """Compile the exact Jacobian of a function.
 
-    ``wrt="parameters"`` differentiates by the free parameters. Options: target (native, interpret), dtype, lanes (so
-    many directions at a time), cache, at_zero (``wrt`` are deviations, zero where the derivative is taken), and keyword
-    arguments of the function as in ``compile``.
+    Args:
+        function: A function of a robot and arrays, or of arrays alone.
+        robot: Robot that is folded in as a constant; None for a function of arrays alone.
+        *examples: Example arguments; footfall's own functions need none.
+        wrt: Names of the arguments to differentiate by; ``parameters`` for those in ``free``.
+        free: Parameters of the robot that stay inputs: ``free=["trunk.mass"]``, then ``f(q, v, tau, {"trunk.mass":
+            4.0})``.
+        **options: ``target`` (native, interpret), ``dtype``, ``cache`` as for ``compile``; ``lanes``: directions
+            evaluated at a time; ``at_zero``: the arguments ``wrt`` are deviations, zero where the derivative is taken;
+            and keyword arguments of the function.
+
+    Returns:
+        A callable; its arrays have the shape of the result followed by that of the argument.
     """
     settings, given = _split_options(options, "at_zero")
     bound = Bound(function, robot, examples, free, given)
@@ -113,10 +134,21 @@ def jacobian(
 def gradient(
     function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Compiled:
-    """The gradient of a function that returns one number, by reverse mode.
+    """Compile the gradient of a function that returns one number, by reverse-mode differentiation.
 
-    settled=True: a contact step moves as the solution that it settled on. That is not quite exact where a foot was
-    found to slide another way than it did, and several times faster over many steps.
+    Args:
+        function: A function of a robot and arrays, or of arrays alone.
+        robot: Robot that is folded in as a constant; None for a function of arrays alone.
+        *examples: Example arguments; footfall's own functions need none.
+        wrt: Names of the arguments to differentiate by; ``parameters`` for those in ``free``.
+        free: Parameters of the robot that stay inputs: ``free=["trunk.mass"]``, then ``f(q, v, tau, {"trunk.mass":
+            4.0})``.
+        **options: ``target``, ``dtype``, ``lanes``, ``cache`` as for ``compile``; ``settled=True`` differentiates a
+            contact step through its solution only, several times faster over many steps, not exact where a foot was
+            found to slide in another direction; and keyword arguments of the function.
+
+    Returns:
+        A callable that returns the gradient, shaped like the arguments ``wrt``.
     """
     settings, given = _split_options(options, "settled")
     bound = Bound(function, robot, examples, free, given)
@@ -126,7 +158,19 @@ def gradient(
 def program(
     function: Function, robot: Foreign = None, *examples: PyTree, free: Sequence[str] = (), **given: Any
 ) -> Program:
-    """The traced program: ``print(ff.program(f, robot))`` lists it, ``.size`` counts its operations."""
+    """Return the traced program of a function: ``print(ff.program(f, robot))`` lists it.
+
+    Args:
+        function: A function of a robot and arrays, or of arrays alone.
+        robot: Robot that is folded in as a constant; None for a function of arrays alone.
+        *examples: Example arguments; footfall's own functions need none.
+        free: Parameters of the robot that stay inputs: ``free=["trunk.mass"]``, then ``f(q, v, tau, {"trunk.mass":
+            4.0})``.
+        **given: Keyword arguments of the function.
+
+    Returns:
+        The program; ``size`` is its number of operations.
+    """
     bound = Bound(function, robot, examples, free, given)
     return nptrace.program_of(bound, *bound.examples, names=bound.names)
 

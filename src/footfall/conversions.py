@@ -38,9 +38,9 @@ def to_pinocchio(
     """Return (q, v) of a robot as Pinocchio has them.
 
     Args:
-        robot: whose joints are mapped by name.
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
+        robot: Whose joints are mapped by name.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
         model: a ``pinocchio.Model`` with a free-flyer as its root, or the names of its joints in its order; the order
             of ``robot.joint_names`` unless given. A robot on a fixed base has no root joint.
 
@@ -58,7 +58,17 @@ def to_pinocchio(
 def from_pinocchio(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (q, v) in footfall's layout of a state as Pinocchio has it; see ``to_pinocchio``."""
+    """Return (q, v) in footfall's layout of a state in Pinocchio's; see ``to_pinocchio``.
+
+    Args:
+        robot: The robot.
+        q: Pinocchio's configuration, with its quaternion as (x, y, z, w).
+        v: Pinocchio's velocity; zero unless given.
+        model: As for ``to_pinocchio``.
+
+    Returns:
+        q and v.
+    """
     q, v = _checked(robot, q, v)
     order = np.argsort(_pinocchio_order(robot, model))
     at, moving = robot.nq - robot.nj, robot.nv - robot.nj
@@ -72,10 +82,10 @@ def to_mujoco(
     """Return (qpos, qvel) of a robot as MuJoCo has them.
 
     Args:
-        robot: whose joints are mapped by name.
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
-        model: an ``MjModel``, in which the robot's base has the first free joint above its joints, or the names of its
+        robot: Whose joints are mapped by name.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
+        model: An ``MjModel``, in which the robot's base has the first free joint above its joints, or the names of its
             joints in its order; the order of ``robot.joint_names`` unless given.
 
     Returns:
@@ -93,7 +103,17 @@ def to_mujoco(
 def from_mujoco(
     robot: Robot, qpos: Float[ndarray, "n"], qvel: Float[ndarray, "m"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (q, v) in footfall's layout of a state as MuJoCo has it; see ``to_mujoco``."""
+    """Return (q, v) in footfall's layout of a state in MuJoCo's; see ``to_mujoco``.
+
+    Args:
+        robot: The robot.
+        qpos: MuJoCo's configuration.
+        qvel: MuJoCo's velocity; zero unless given.
+        model: As for ``to_mujoco``.
+
+    Returns:
+        q and v.
+    """
     at, moving, size_q, size_v, _ = _mujoco_places(robot, model)
     qpos = np.asarray(qpos, dtype=float)
     qvel = np.zeros(size_v) if qvel is None else np.asarray(qvel, dtype=float)

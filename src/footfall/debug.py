@@ -22,9 +22,12 @@ __all__ = ["print"]
 
 
 def print(*values: Scalar, t: float | None = None, every: float | None = None) -> None:
-    """Print numbers and words; arrays to four digits.
+    """Print numbers and words from a controller that runs in Python; arrays to four digits.
 
-    t: the controller's time [s], printed first. every: only when so many seconds of ``t`` have passed.
+    Args:
+        values: Numbers, arrays or words.
+        t: The controller's time [s], printed first.
+        every: Print only once in so many seconds of ``t``.
     """
     if nptrace.is_tracing():
         raise refusal("ff.debug.print needs numbers, and a trace has only symbols for them")

@@ -44,7 +44,7 @@ def reason(error: BaseException) -> str:
 
 
 class ModelError(FootfallError):
-    """A robot description or a model file that cannot be a robot."""
+    """A robot description or model file that is not a valid robot."""
 
 
 class MissingExtraError(FootfallError):

@@ -24,10 +24,21 @@ _PLACEHOLDER = 1.0  # [N m]
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
+    """Load a robot by name, or from a URDF or MJCF file.
 
-    Options are the variant of a library robot, or those of ``robot.files.urdf_mjcf.load_model``. The robot has a pose
-    ``stand`` wherever its legs tell how to stand.
+    >>> ff.load("mini_cheetah", rotors="exact")
+    >>> ff.load("my_robot.urdf", feet=["toe_1", "toe_2", "toe_3", "toe_4"])
+
+    The robot has a pose ``stand`` if its legs can stand.
+
+    Args:
+        source: Name of a library robot, of an installed third-party robot (``go2``, ``a1``, ``anymal_c``, ...), or a
+            path.
+        **options: Variant of a library robot, or options of ``robot.files.urdf_mjcf.load_model``: ``feet``,
+            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``.
+
+    Returns:
+        The robot.
     """
     robot = with_stand(loading.load(source, **options))
     file = robot.model_file

@@ -26,18 +26,18 @@ class NptraceError(Exception):
 
 
 class InputError(NptraceError):
-    """A value, shape, name or option that the called function cannot take."""
+    """A value, shape, name or option that a function does not accept."""
 
 
 class TraceError(NptraceError):
-    """Plain NumPy code did something with a traced value that a trace cannot record.
+    """Code used a traced value in a way that a trace cannot record.
 
     Not a TypeError or ValueError: code that catches those must not swallow it and go on with a wrong number.
     """
 
 
 class TraceMismatch(TraceError):
-    """A trace is not the function it was made from: hidden state, random numbers, a branch on a value."""
+    """A trace differs from its function: hidden state, random numbers, or a branch on a value."""
 
 
 def callers_level() -> int:

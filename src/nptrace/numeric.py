@@ -86,15 +86,31 @@ verifying: ContextVar[Callable[[str], None] | None] = ContextVar("nptrace_verify
 
 
 def select(condition: Scalar, a: Scalar, b: Scalar) -> Operand:
-    """a where the condition holds, else b; both are evaluated."""
+    """Return a where the condition holds, else b; both are evaluated.
+
+    Args:
+        condition: 0 or 1.
+        a: Numbers.
+        b: Numbers.
+
+    Returns:
+        a or b.
+    """
     return np.where(condition, a, b)
 
 
 def lookup(table: Scalar, *position: Scalar) -> Operand:
-    """table[floor(i), floor(j), ...], every index clamped to the table; NaN at a position that is NaN.
+    """Return table[floor(i), floor(j), ...], with every index clamped to the table.
 
-    Flat in the position: its derivative by the position is zero. A table that is known while tracing becomes part of
-    the program; one that is an argument of the traced function, whole or a contiguous part of it, is read at run time.
+    Its derivative by the position is zero. A table that is constant becomes part of the program; one that is an
+    argument of the traced function is read at run time.
+
+    Args:
+        table: Array.
+        *position: One real number per axis.
+
+    Returns:
+        The entry; NaN at a position that is NaN.
     """
     active = tracer.get()
     if active is not None:
@@ -108,23 +124,38 @@ def lookup(table: Scalar, *position: Scalar) -> Operand:
 
 
 def no_fold(values: Scalar, which: Scalar, name: Hashable) -> Operand:
-    """The values; a trace takes those in ``which`` as they come: a product with such a zero stays a product.
+    """Return values that a trace does not simplify, even if they are 0 or 1.
 
-    So functions of numbers that differ in their zeros and ones have one and the same program. ``name`` tells
-    these numbers apart: equal ones of different names are not merged.
+    Functions of numbers that differ in their zeros and ones then have the same program.
+
+    Args:
+        values: Numbers.
+        which: Mask of the values that are kept.
+        name: Distinguishes these numbers: equal ones with different names are not merged.
+
+    Returns:
+        ``values``.
     """
     active = tracer.get()
     return values if active is None else active.no_fold(values, which, name)
 
 
 def is_tracing() -> bool:
-    """Return whether a trace runs here: numbers may be symbols."""
+    """Return whether a trace is running in this thread.
+
+    Returns:
+        True if numbers may be symbols.
+    """
     return tracer.get() is not None
 
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """No trace runs here: for what is computed from constants alone and outlives the trace that first asks for it."""
+    """Run a block of code without tracing: for values that are computed from constants and outlive the trace.
+
+    Returns:
+        A context manager.
+    """
     token = tracer.set(None)
     try:
         yield
@@ -140,20 +171,25 @@ def repeat(
     check_first: bool = False,
     body_holds: bool = False,
 ) -> T:
-    """carry = body(i, carry) for i in 0.0, 1.0, ..., count - 1, kept as a loop when traced.
+    """Repeat carry = body(i, carry) for i = 0.0, 1.0, ..., count - 1, as a loop when traced.
 
-    With ``until`` the loop may end early, once ``until(carry)`` holds. Elements of a batch that share a processor's
-    lanes go on until it holds for all of them; those that are done keep their carry, so that every element has the
-    numbers that it would have alone. ``check_first``: the loop may end before its first iteration. Derivatives are
-    those of the iterations that are made; a loop that may make none has only its guess's, and is refused:
-    ``custom_fixed_point`` says what the derivative of a solution is.
+    With ``until`` the loop ends once ``until(carry)`` holds. Elements of a batch that share a vector register continue
+    until it holds for all of them; those that are done keep their carry, so that every element has the result that it
+    would have alone. Derivatives are those of the iterations that are made; for solvers see ``custom_fixed_point``.
 
-    Keeping a finished carry costs one choice a carried number, unless the body evidently makes it already, as in
-    ``np.where(until(carry), carry, next)``. ``body_holds`` promises that the body gives back, bit for bit, every carry
-    for which ``until`` holds, so that no choice is needed; the promise is tested when a function is verified.
+    The body is traced once, so it must not change anything outside of itself.
 
-    ``carry`` is any pytree of arrays and numbers, and keeps its shapes. ``i`` is a real number, here as in a trace: it
-    cannot index (use ``lookup``). The body is traced once, so it must change nothing outside of itself.
+    Args:
+        count: Number of iterations, at most.
+        body: ``body(i, carry)``; i is a real number and cannot index (use ``lookup``).
+        carry: Any pytree of arrays and numbers; shapes do not change.
+        until: When the loop may end.
+        check_first: The loop may end before its first iteration; it then cannot be differentiated.
+        body_holds: Promise that the body returns, bit for bit, every carry for which ``until`` holds; saves one
+            selection per carried number. The promise is tested when a function is verified.
+
+    Returns:
+        The last carry.
     """
     active = tracer.get()
     if active is not None:
@@ -177,13 +213,18 @@ def repeat(
 
 
 def scan(body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, reverse: bool = False) -> tuple[T, Outs]:
-    """(carry, outs): carry, outs[i] = body(carry, rows[i]) for i in 0, 1, ..., kept as a loop when traced.
-
-    ``rows`` is any pytree of arrays of one length; the body sees the pytree of their i-th rows, and what it returns
-    beside the carry becomes the i-th rows of ``outs``. ``reverse`` goes from the last row to the first; the i-th row in
-    still makes the i-th row out. Rows that one scan makes another may read, forwards or backwards, without any copying.
+    """Compute carry, outs[i] = body(carry, rows[i]) for every row, as a loop when traced.
 
     >>> last, sums = nptrace.scan(lambda total, x: (total + x, total + x), 0.0, np.arange(5.0))
+
+    Args:
+        body: ``body(carry, row)`` returns the next carry and a row of ``outs``.
+        carry: Any pytree of arrays and numbers; shapes do not change.
+        rows: Any pytree of arrays of one length.
+        reverse: From the last row to the first; row i still gives row i of ``outs``.
+
+    Returns:
+        The last carry, and ``outs``.
     """
     active = tracer.get()
     if active is not None:
@@ -225,29 +266,46 @@ def _each(function: Callable[..., PyTree], *pytrees: PyTree) -> PyTree:
 
 
 def stop_gradient(x: T) -> T:
-    """x, whose derivative is taken to be zero."""
+    """Return x with a derivative of zero.
+
+    Args:
+        x: Numbers.
+
+    Returns:
+        ``x``.
+    """
     active = tracer.get()
     return x if active is None else active.stop_gradient(x)
 
 
 def custom_fixed_point(found: T, closer: Callable[[T], T], always: bool = True) -> T:
-    """``found``, what a solver found, with the derivative of the solution, not that of the solver's iterations.
+    """Return a solver's result, with the derivative of the solution instead of that of the iterations.
 
-    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x): at a solution its own slope by x is zero, so that with x
-    held it moves as the solution does (implicit function theorem). Only its derivative is used; where none is taken it
-    is not even called.
+    ``closer(x)`` is a Newton step from x, x - (dF/dx)⁻¹ F(x). At a solution its derivative by x is zero, so that with x
+    constant it changes as the solution does (implicit function theorem). Only the derivative of ``closer`` is used;
+    without differentiation it is not called.
 
     >>> root = nptrace.custom_fixed_point(root, lambda x: x - (x * x - a) / (2.0 * x))
 
-    Unless ``always``, the closer says by ``mark_derivative_invalid`` where the derivative of the iterations is another
-    one, which then counts.
+    Args:
+        found: The solver's result.
+        closer: A step of Newton's method.
+        always: If False, ``closer`` uses ``mark_derivative_invalid`` where the derivative of the iterations applies
+            instead.
+
+    Returns:
+        ``found``.
     """
     active = tracer.get()
     return found if active is None else active.custom_fixed_point(found, closer, always)
 
 
 def mark_derivative_invalid(condition: Scalar) -> None:
-    """Say, in a closer of ``custom_fixed_point(..., always=False)``, where its derivative is not the one."""
+    """Declare, in a closer of ``custom_fixed_point(..., always=False)``, where its derivative does not apply.
+
+    Args:
+        condition: Where it does not apply.
+    """
     active = tracer.get()
     if active is not None:
         active.mark_derivative_invalid(condition)
@@ -256,34 +314,59 @@ def mark_derivative_invalid(condition: Scalar) -> None:
 def solution(
     factors: tuple[PyTree, ...], solve: Callable[..., PyTree], b: PyTree, residual: Callable[[PyTree], PyTree]
 ) -> PyTree:
-    """Return ``x = solve(*factors, b)`` of a linear system A x = b, where residual(x) is b - A x.
+    """Return x = solve(*factors, b), the solution of a linear system A x = b, with the derivative of the equation.
 
-    Its derivative is that of the equation, A dx = db - dA x: the factors serve all directions, forwards and backwards,
-    and are not differentiated themselves.
+    A dx = db - dA x: the factors are reused for all directions and are not differentiated.
+
+    Args:
+        factors: Factors of A.
+        solve: ``solve(*factors, b)``.
+        b: Right-hand side.
+        residual: ``residual(x)`` is b - A x.
+
+    Returns:
+        x.
     """
     return custom_fixed_point(solve(*factors, b), lambda x: x + solve(*stop_gradient(factors), residual(x)))
 
 
 def gradient_bottleneck(x: T) -> T:
-    """x: few numbers through which much of what follows depends on much of what came before.
+    """Mark few numbers through which much of what follows depends on much of what came before.
 
-    A Jacobian that is written out is multiplied there: what follows is differentiated by these numbers alone.
+    A Jacobian that is written out is multiplied there.
+
+    Args:
+        x: Numbers.
+
+    Returns:
+        ``x``.
     """
     active = tracer.get()
     return x if active is None else active.gradient_bottleneck(x)
 
 
 def smoothstep(x: Scalar) -> Operand:
-    """0 below 0, 1 above 1, and 3 x² - 2 x³ between them: continuous with its first derivative."""
+    """Return 0 below 0, 1 above 1, and 3 x² - 2 x³ between: continuous with its first derivative.
+
+    Args:
+        x: Number.
+
+    Returns:
+        Number from 0 to 1.
+    """
     x = np.clip(x, 0, 1)
     return x * x * (3 - 2 * x)
 
 
 def norm(x: Scalar, epsilon: float = 0.0) -> float:
-    """Length of a vector, sqrt(x · x + epsilon²).
+    """Return the length of a vector, sqrt(x · x + epsilon²).
 
-    The length has no derivative at x = 0, where a traced one gives NaN; a small ``epsilon`` rounds the kink off, and
-    the derivative there is zero.
+    Args:
+        x: Vector.
+        epsilon: A small number rounds off the kink at x = 0, where the derivative is otherwise NaN.
+
+    Returns:
+        Length.
     """
     return np.sqrt(np.sum(np.square(x)) + epsilon * epsilon)
 

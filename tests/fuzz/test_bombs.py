@@ -139,7 +139,7 @@ def test_archives_that_hold_more_than_they_show_are_refused(arrays, tmp_path):
 
 @pytest.mark.parametrize("most", [1 << 20, 1 << 30], ids=["said", "hidden"])
 def test_archives_unpack_to_no_more_than_their_heads_say(most, tmp_path):
-    """A bomb whose head lies is cut where the head says; so is one that is packed as NumPy packs none."""
+    """A bomb with a false header is cut where the header says; so is one that NumPy could not have compressed."""
     import tracemalloc
 
     bomb = zipped(tmp_path / "bomb.npz", {"time": npy((1 << 22,), bytes(1 << 25))})
@@ -154,7 +154,7 @@ def test_archives_unpack_to_no_more_than_their_heads_say(most, tmp_path):
         tracemalloc.stop()
     with zipfile.ZipFile(tmp_path / "other.npz", "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("time.npy", npy((1,), bytes(8)))
-    with pytest.raises(NoArchive, match="packed as NumPy packs none"):
+    with pytest.raises(NoArchive, match="compressed in a way that NumPy does not use"):
         read_archive(tmp_path / "other.npz", most)
 
 

@@ -243,7 +243,7 @@ def test_a_table_that_hdf5_never_ends_to_read_is_one_sentence(tmp_path, monkeypa
     np.testing.assert_array_equal(again.q, rec.q)
     monkeypatch.setattr(tables, "_PROBE", "while True: pass")
     monkeypatch.setattr(tables, "_PATIENCE", 0.5)
-    with pytest.raises(RecordingError, match="HDF5 does not come to its end"):
+    with pytest.raises(RecordingError, match="HDF5 does not finish"):
         Recording.from_netcdf(tmp_path / "x.nc")
     monkeypatch.setattr(tables, "_PROBE", "import os; os.kill(os.getpid(), 11)")
     monkeypatch.setattr(tables, "_PATIENCE", 60.0)
@@ -283,7 +283,7 @@ def test_a_recording_whose_file_was_written_over_says_so(tmp_path):
     rec = sim.run(0.3, tmp_path / "run.mcap")
     assert len(rec.time) == 300
     sim.run(0.2, tmp_path / "run.mcap")
-    with pytest.raises(RecordingError, match="has been written over since its run"):
+    with pytest.raises(RecordingError, match="has been overwritten since its run"):
         _ = rec.q
 
 

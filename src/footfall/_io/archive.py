@@ -53,7 +53,7 @@ def _unpacked(file: BinaryIO, most_bytes: int, names: Collection[str] | None) ->
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """Return what a member holds: no more than its head says is unpacked, whatever lies in the file."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("an array packed as NumPy packs none")
+        raise ValueError("an array compressed in a way that NumPy does not use")
     with archive.open(member) as packed:
         return packed.read(member.file_size + 1)
 

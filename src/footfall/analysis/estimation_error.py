@@ -23,7 +23,7 @@ from footfall.spatial.rotation import about_z, to_euler
 
 @dataclass(frozen=True, kw_only=True)
 class EstimationErrors:
-    """Estimate less truth, time first; world axes of the estimator."""
+    """Estimated minus true states over time, in the estimator's world axes."""
 
     time: Float[ndarray, "t"]
     turn: Float[ndarray, "t 3"]  # rotation vector: roll and pitch (about level axes), yaw [rad]
@@ -55,7 +55,16 @@ class EstimationErrors:
 
 
 def estimation_errors(recording: Recording, history: History, after: float = 0.0) -> EstimationErrors:
-    """Compare what was estimated with what was recorded at the same times, from the time ``after`` [s] on."""
+    """Compare the estimated states of a run with the recorded ones.
+
+    Args:
+        recording: The recording.
+        history: History of an ``Estimated`` controller: ``controller.history()``.
+        after: Start of the evaluated part [s].
+
+    Returns:
+        Errors over time; ``figures()`` has root mean squares.
+    """
     rows = np.searchsorted(recording.time, history.time - 1e-6)
     inside = np.minimum(rows, max(len(recording) - 1, 0))
     both = (

@@ -67,7 +67,7 @@ def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
     landings = {leg: np.array([start for start, _ in spans if start > first]) for leg, spans in stances.items()}
     lead = landings.get("LF", np.zeros(0))
     if len(lead) < 2:
-        raise InputError("phases need two touchdowns of LF or more in the recording")
+        raise InputError("phases need at least two touchdowns of LF in the recording")
     found = {}
     for leg, times in landings.items():
         at = np.searchsorted(lead, times, side="right") - 1
@@ -80,12 +80,20 @@ def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 def footfall_diagram(gaits: Gait | str | Sequence[Gait | str] | None = None, cycles: float = 2.0) -> Figure:
-    """The footfalls of gaits over some cycles, a panel each; all nine patterns unless given."""
+    """Plot the gait diagrams of gaits, one panel each.
+
+    Args:
+        gaits: Gaits or their names; all patterns unless given.
+        cycles: Length of the diagram in gait cycles.
+
+    Returns:
+        The figure.
+    """
     _checked_cycles(cycles)
     given = [gaits] if isinstance(gaits, (str, Gait)) else list(PATTERNS if gaits is None else gaits)
     known = [gait_named(g) if isinstance(g, str) else g for g in given]
     if not known:
-        raise InputError("a footfall diagram needs one gait or more")
+        raise InputError("a gait diagram needs at least one gait")
     columns = min(3, len(known))
     rows = -(-len(known) // columns)
     with style():
@@ -107,7 +115,17 @@ def footfall_diagram(gaits: Gait | str | Sequence[Gait | str] | None = None, cyc
 def footfall_diagram_of(
     rec: Recording, between: tuple[float, float] | None = None, gait: Gait | None = None, gap: float = GAP
 ) -> Figure:
-    """The footfalls of a recording; with a ``gait`` the measured delays and duties stand beside its own."""
+    """Plot the gait diagram of a recording.
+
+    Args:
+        rec: The recording.
+        between: Start and end [s]; the whole recording unless given.
+        gait: Also print its delays and duty factor beside the measured ones.
+        gap: Breaks in contact shorter than this are ignored [s].
+
+    Returns:
+        The figure.
+    """
     span = rec.between(*between) if between else rec
     stances = stances_of_recording(span, gap)
     order = tuple(leg for leg in ORDER if leg in stances) or tuple(stances)
@@ -157,4 +175,4 @@ def _color(leg: str) -> int:
 
 def _checked_cycles(cycles: float) -> None:
     if not np.isfinite(cycles) or not 0 < cycles <= 100:
-        raise InputError(f"a footfall diagram shows more than 0 and at most 100 cycles, got {cycles!r}")
+        raise InputError(f"a gait diagram shows more than 0 and at most 100 cycles, got {cycles!r}")

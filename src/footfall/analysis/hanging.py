@@ -65,14 +65,14 @@ class Encoders:
         shape = self.measured.shape
         if self.measured.ndim != 2 or self.wanted.shape != shape or self.time.shape != shape[:1]:
             raise InputError(
-                "wanted and measured joint angles need one row a time and one column a joint, got"
+                "wanted and measured joint angles need one row per time and one column per joint, got"
                 f" {self.wanted.shape}, {shape} and {len(self.time)} times"
             )
         if len(self.time) < _LEAST_ROWS:
             raise InputError(f"motors are identified from at least {_LEAST_ROWS} rows, got {len(self.time)}")
         for name in ("time", "wanted", "measured"):
             if not np.isfinite(getattr(self, name)).all():
-                raise InputError(f"column '{name}' holds a value that is not finite")
+                raise InputError(f"column '{name}' has a value that is not finite")
         rows = np.diff(self.time)
         if rows.min() <= 0 or not np.ptp(rows) <= 0.02 * rows.mean():
             raise InputError("motors are identified from rows at one constant rate")

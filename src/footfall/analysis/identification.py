@@ -67,7 +67,7 @@ _FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however
 # -- rows of a recording ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Motions and loads that belong together, one row per moment."""
+    """Motions and loads at the same moments, one row per moment."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]
@@ -86,13 +86,20 @@ class Samples:
 
 
 def samples(recording: Recording, acceleration: str | None = None, window: float = 0.055) -> Samples:
-    """Rows of a recording with accelerations.
+    """Return the rows of a recording with accelerations.
 
-    acceleration: ``recorded`` takes the column ``a``. ``step`` takes what changed from a row to the next, the state
-    of the earlier and the loads of the later: exact for a Simulation recorded at every step of its default
-    integrator, and only there. Rows in flight, where a step takes rates of its middle that no recording has, are left
-    out, unless there are no others. ``smooth`` fits a cubic to v over ``window`` [s] (Savitzky & Golay 1964), for
-    measured data. None: ``recorded`` where there is such a column, else ``smooth``.
+    ``recorded`` takes them from the column ``a``. ``step`` takes the difference of consecutive velocities: exact for a
+    Simulation recorded at every step of its default integrator, and only there; rows in flight are left out unless
+    there are no others. ``smooth`` fits a cubic to v (Savitzky & Golay 1964), for measured data.
+
+    Args:
+        recording: The recording.
+        acceleration: ``recorded``, ``step`` or ``smooth``; ``recorded`` where there is such a column, else ``smooth``,
+            unless given.
+        window: Window of the smoothing [s].
+
+    Returns:
+        q, v, a, torques and forces by row.
     """
     robot = recording.robot
     how = acceleration or ("recorded" if "a" in recording else "smooth")
@@ -184,7 +191,7 @@ def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarra
 # -- identification --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Identified:
-    """Parameters of a robot as a recording shows them."""
+    """Parameters of a robot identified from a recording."""
 
     robot: Robot
     base: BaseParameters
@@ -233,19 +240,27 @@ def identify(
     worst_condition: float = WORST_CONDITION,
     parameters: Sequence[str] | None = None,
 ) -> Identified | NamedFit:
-    """Base parameters, joint losses and physically consistent inertias from a recording: an ``Identified``.
+    """Identify base parameters, joint friction and physically consistent inertias from a recording.
 
-    ``parameters=["trunk.mass", "LF_knee.damping"]`` says what is unknown and believes the rest of ``prior``: the answer
-    is then a ``NamedFit``, values and standard deviations by name (``analysis.named_parameters``).
-    It needs the columns q, v and torque, and force if the feet touch anything (at their lowest points over a ground
-    with ``ground_axes``). Other forces that act, such as pushes, come as generalised forces in ``external`` [N m, N],
-    one row per row of the recording. ``acceleration`` and ``window``: see ``samples``. ``prior``: the robot from which
-    what no motion shows is taken, with its geometry, springs and (unless a joint column) armature; the recording's
-    unless given.
-    ``spread``: how far log A may stray from it, as a standard deviation. ``stick_rate`` [rad/s]: of dry
-    friction, as the recording has it unless given.
-    At most ``most_rows`` evenly spaced rows count. A recording without excitation, whose regressor's condition
-    exceeds ``worst_condition``, is refused.
+    The recording needs the columns q, v and torque, and force if the feet touch anything. One without excitation is
+    refused.
+
+    Args:
+        recording: The recording.
+        prior: Robot that supplies its geometry and what no motion shows; the recording's unless given.
+        joint_columns: Joint parameters to identify: ``damping``, ``dry_friction``, ``armature``.
+        acceleration: Where accelerations come from; see ``samples``.
+        window: Window of smoothing [s]; see ``samples``.
+        stick_rate: Stick rate of dry friction [rad/s]; the recording's unless given.
+        ground_axes: Axes of the ground, normal last; level unless given.
+        external: Further generalized forces, such as pushes, one row per row of the recording [N m, N].
+        spread: Standard deviation of how far inertias may be from the prior, in log space.
+        most_rows: Use at most so many evenly spaced rows.
+        worst_condition: Refuse a regressor with a larger condition number.
+        parameters: Names of the only unknown parameters: ``["trunk.mass", "LF_knee.damping"]``.
+
+    Returns:
+        An ``Identified``, or with ``parameters`` a ``NamedFit``: values and standard deviations by name.
     """
     robot = prior or recording.robot
     _check_request(robot, recording, joint_columns, spread)
@@ -288,7 +303,7 @@ def identify(
 
 def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[str], spread: float) -> None:
     if (robot.nq, robot.nj, robot.nf) != (recording.robot.nq, recording.robot.nj, recording.robot.nf):
-        raise InputError(f"the prior '{robot.name}' does not move like the recorded robot '{recording.robot.name}'")
+        raise InputError(f"the prior '{robot.name}' has other joints than the recorded robot '{recording.robot.name}'")
     for name in joint_columns:
         if name not in JOINT_COLUMNS:
             raise unknown("joint column", name, JOINT_COLUMNS)

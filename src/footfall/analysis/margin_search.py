@@ -55,7 +55,7 @@ WALKING = 0.3  # of a controller on command that is given no other [m/s]
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """An edge: ``passed`` is the last value that passed, ``failed`` the nearest that did not (None: none did)."""
+    """The limit of one parameter: the last value that passed, and the nearest that failed, or None."""
 
     name: str
     unit: str
@@ -77,7 +77,7 @@ def _margin(name: str, unit: str, plain: float, edge: Edge, scale: float = 1.0) 
 
 @dataclass(frozen=True, kw_only=True)
 class Margins:
-    """The margins that ``margins`` found: smallest friction, largest payload [kg], longest delay [s]."""
+    """Robustness margins: smallest friction, largest payload [kg], longest delay [s]."""
 
     robot: str
     controller: str
@@ -115,11 +115,21 @@ def margins(
     sensors: Sensors | None = None,
     seed: int = 0,
 ) -> Margins:
-    """Friction, payload and delay margins of a controller, or of one by its name on the command line.
+    """Find by bisection the least friction, the largest payload and the longest delay with which a controller walks.
 
-    command: 0.3 m/s forward for controllers on command, nothing for others, unless given. Runs last ``duration`` [s],
-    speeds are means after ``settle`` [s]. halvings: of every interval; the delay is found to a tick. friction: of the
-    plain run. sensors: between robot and controller in every run. seed: of the runs.
+    Args:
+        robot: The robot.
+        controller: A controller, or its name on the command line.
+        command: Velocity command; 0.3 m/s forward for controllers that follow one, unless given.
+        duration: Duration of each run [s].
+        settle: Speeds are means after this time [s].
+        halvings: Number of bisections of each interval; the delay is found to a tick.
+        friction: Coefficient of friction of the nominal run.
+        sensors: Sensors in every run.
+        seed: Seed of the runs.
+
+    Returns:
+        The three margins, with the run that failed beside each.
     """
     controller, command, start = _made(robot, controller, command)
     for key, value in (("duration", duration), ("settle", settle)):
@@ -176,7 +186,7 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
     if not isinstance(robot, Robot):
         raise InputError(f"margins need a Robot, got {type(robot).__name__}")
     if not robot.floating:
-        raise InputError(f"margins are those of a robot that walks: '{robot.name}' has a fixed base")
+        raise InputError(f"margins need a robot that walks: '{robot.name}' has a fixed base")
     if command is not None:
         check_command(command)
     if isinstance(controller, str):

@@ -29,10 +29,16 @@ class MotorLoad:
 
 
 def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
-    """Return the load of every actuator over a recording.
+    """Return torque, speed and power of every motor over a recording, beside its ratings.
 
-    A gear or the ratio of a belt is part of the ratings at the joint. Behind elastic belts (``ff.sim.Belt``) torques
-    and speeds are those of the rotors, not of the joints.
+    Gears and belt ratios are included in the ratings at the joint. Behind elastic belts (``ff.sim.Belt``), torques and
+    speeds are those of the rotors.
+
+    Args:
+        recording: The recording.
+
+    Returns:
+        One load per actuator.
     """
     robot = recording.robot
     if not len(recording):

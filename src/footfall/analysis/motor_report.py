@@ -29,7 +29,7 @@ METHODS = ("both", "gradients", "search")
 
 @dataclass(frozen=True, kw_only=True)
 class MotorReport:
-    """The findings from one recording; errors are of the half that nothing was fitted to [rad]."""
+    """Motor parameters fitted to a recording; errors [rad] are those of the half that was not fitted."""
 
     robot: str
     joints: tuple[str, ...]
@@ -101,7 +101,21 @@ def identify_motors(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> MotorReport:
-    """Fit the first half of a recording by either way or both, and judge the other half."""
+    """Fit motor delay, gain, friction and armature to the first half of a recording, and test them on the second.
+
+    Args:
+        robot: The robot.
+        encoders: Commanded and measured joint angles of a robot that hangs with its base fixed.
+        kp: Gain of the PD controller [N m/rad].
+        kd: Gain of the PD controller [N m s/rad].
+        method: ``gradients``, ``search`` (CMA-ES) or ``both``.
+        generations: Generations of CMA-ES, at most.
+        seed: Seed of CMA-ES.
+        progress: Called with the fraction done and a text.
+
+    Returns:
+        Fitted values, errors on both halves, and plots.
+    """
     if method not in METHODS:
         raise unknown("method", method, METHODS)
     orders = joint_orders(robot, encoders, kp, kd)

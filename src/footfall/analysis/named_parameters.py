@@ -37,7 +37,7 @@ _SHOWN = 1e-8  # of the largest singular value: below it a recording says nothin
 
 @dataclass(frozen=True, kw_only=True)
 class NamedFit:
-    """Parameters by name: values, one standard deviation for noise on the loads alone, and the robot with them."""
+    """Fitted parameters by name: values, standard deviations from the noise of the loads, and the robot with them."""
 
     robot: Robot
     values: dict[str, Scalar]
@@ -97,7 +97,7 @@ def fit_named(
         if iteration and np.abs(change / scale).max() < _STILL:
             break
     else:
-        raise InputError(f"the parameters {', '.join(names)} do not settle: leave out some, or start nearer (prior=)")
+        raise InputError(f"the parameters {', '.join(names)} do not converge: leave out some, or start closer (prior=)")
     A = (J / sigma[:, None]).reshape(-1, len(theta)) * scale
     covariance = np.linalg.inv(A.T @ A) * np.outer(scale, scale)
     spread = np.sqrt(np.diag(covariance))

@@ -36,7 +36,7 @@ _ROWS = 800  # of a recording that are used, by default
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Stability(Summarised):
-    """Margins and points along a recording."""
+    """Stability margins and points over time."""
 
     time: Float[ndarray, "T"]
     center: Float[ndarray, "T 3"]  # of mass [m]
@@ -62,13 +62,20 @@ class Stability(Summarised):
 
 
 def stability(rec: Recording, rows: int = _ROWS) -> Stability:
-    """Every margin at up to ``rows`` evenly spaced rows.
+    """Return stability margins of a run.
 
-    The ZMP comes from the motion alone: differences over those rows of the linear and angular momentum. Every foot's
-    force acts under its centre.
+    The ZMP is computed from the motion: differences of the linear and angular momentum between evaluated rows. The
+    force on each foot acts below its center.
+
+    Args:
+        rec: The recording.
+        rows: Number of evenly spaced rows that are evaluated.
+
+    Returns:
+        Margins, ZMP, centre of pressure and capture point over time.
     """
     if len(rec) < 3:
-        raise InputError(f"margins need three rows or more, the recording has {len(rec)}")
+        raise InputError(f"margins need at least three rows, the recording has {len(rec)}")
     robot = rec.robot
     at = np.unique(np.linspace(0, len(rec) - 1, min(rows, len(rec))).astype(int))
     time, contact, forces = rec.time[at], rec.contact[at], rec.force[at]
@@ -94,7 +101,15 @@ def stability(rec: Recording, rows: int = _ROWS) -> Stability:
 
 
 def plot_stability(rec: Recording, rows: int = _ROWS) -> Figure:
-    """Margins over time, and ZMP, centre of pressure and capture point beside the centre of mass."""
+    """Plot stability margins over time, with ZMP, centre of pressure and capture point.
+
+    Args:
+        rec: The recording.
+        rows: Number of evenly spaced rows that are evaluated.
+
+    Returns:
+        The figure.
+    """
     found = stability(rec, rows)
     with style():
         figure = new_figure(9.0, 6.6)
@@ -127,11 +142,19 @@ def plot_stability(rec: Recording, rows: int = _ROWS) -> Figure:
 
 
 def plot_support(rec: Recording, times: Sequence[float] | None = None) -> Figure:
-    """The support polygon and the polygon of all feet from above, at a few times, with the centre of mass."""
+    """Plot the support polygon, the polygon of all feet and the centre of mass from above.
+
+    Args:
+        rec: The recording.
+        times: Times of the panels [s]; four in the second half unless given.
+
+    Returns:
+        The figure.
+    """
     start, end = float(rec.time[0]), float(rec.time[-1])
     chosen = list(np.linspace(start + 0.5 * (end - start), end, 8)[:4]) if times is None else list(times)
     if not chosen or not all(start <= t <= end for t in chosen):
-        raise InputError(f"times of support polygons must lie between {start:g} and {end:g} s, got {chosen}")
+        raise InputError(f"times of support polygons must be between {start:g} and {end:g} s, got {chosen}")
     with style():
         figure = new_figure(1.75 * len(chosen) + 0.7, 3.3)
         axes = figure.subplots(1, len(chosen), sharex=True, sharey=True, squeeze=False)[0]

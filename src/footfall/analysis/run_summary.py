@@ -29,12 +29,18 @@ UNITS = {
 
 
 def summary(run: Planned, rec: Recording) -> dict[str, Json]:
-    """The JSON object of a run. What is not known is null.
+    """Return the summary of a run as a JSON object; unknown values are null.
 
-    ``commanded_speed`` is null for an open-loop gait or plan that was given no speed: it has a ``nominal_speed``, what
-    its strides would make, which no feedback holds.
+    ``commanded_speed`` is null for an open-loop gait or plan without a given speed; ``nominal_speed`` is then what its
+    strides would give. Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` has start and
+    end [s].
 
-    Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` says from when to when [s].
+    Args:
+        run: What was run.
+        rec: The recording.
+
+    Returns:
+        The object.
     """
     from footfall.recording import metrics
 

@@ -35,7 +35,7 @@ class Range:
 
     def __post_init__(self) -> None:
         if not (np.isfinite([self.low, self.high]).all() and self.low <= self.start <= self.high):
-            raise InputError(f"the range of '{self.name}' must rise and hold its start: {self}")
+            raise InputError(f"the range of '{self.name}' must have low < high and contain its start: {self}")
         if self.low == self.high:
             raise InputError(f"the range of '{self.name}' is one number, {self.low:g}: leave it out")
         if self.log and self.low <= 0.0:

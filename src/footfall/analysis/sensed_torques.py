@@ -17,7 +17,7 @@ from footfall.spatial import cross
 
 
 class SensedTorques(NamedTuple):
-    """Joint torques [N m], and the wrench (n, f) on the base [N m, N] that sensors and model leave unexplained."""
+    """Joint torques [N m] from measurements, and the wrench on the base that remains unexplained [N m, N]."""
 
     motor: Float[ndarray, "nj"]
     unexplained: Float[ndarray, "6"]
@@ -36,15 +36,25 @@ def joint_torques_from_sensors(
     ground_axes: Float[ndarray, "3 3"] | None = None,
     stick_rate: float = STICK_RATE,
 ) -> SensedTorques:
-    """Motor torques from what a robot can measure of itself, through inverse dynamics. Plain NumPy, can be compiled.
+    """Return motor torques from onboard measurements, by inverse dynamics.
 
-    q, v: joints from the encoders [rad, rad/s], attitude and angular velocity from the IMU; the position and the
-    linear velocity of the base are not used. ``joint_acceleration`` [rad/s²]. ``imu_acceleration``: the specific
-    force at the IMU in its axes [m/s²], g upwards at rest; since gravity is in it, none is given.
-    ``imu_gyro_rate``: angular acceleration in its axes [rad/s²]. ``foot_forces``: of the ground, world axes [N], at
-    the lowest point of each foot over a ground with ``ground_axes`` (normal last; level unless given).
-    ``imu_position`` [m] and ``imu_rotation`` on the base as in ``sensing.sensors``. ``stick_rate`` [rad/s] of dry
-    friction.
+    Plain NumPy that can be compiled. Position and linear velocity of the base are not used.
+
+    Args:
+        robot: The robot.
+        q: Joint angles from encoders [rad], attitude from the IMU.
+        v: Joint velocities from encoders [rad/s], angular velocity from the IMU.
+        joint_acceleration: [rad/s²]
+        imu_acceleration: Specific force at the IMU, in its axes [m/s²]; it contains gravity.
+        imu_gyro_rate: Angular acceleration in the axes of the IMU [rad/s²].
+        foot_forces: Forces of the ground, world axes, at the lowest point of each foot [N].
+        imu_position: Position of the IMU on the base [m].
+        imu_rotation: Rotation of the IMU on the base.
+        ground_axes: Axes of the ground, normal last; level unless given.
+        stick_rate: Stick rate of dry friction [rad/s].
+
+    Returns:
+        Torques of the motors [N m], and the residual wrench on the base.
     """
     if not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base: its torques need no IMU; use inverse_dynamics")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Economy:
-    """Means over a recording."""
+    """Means of a run: speed, power, cost of transport."""
 
     speed: float  # forward [m/s]
     stride_length: float  # [m]
@@ -42,7 +42,7 @@ class Economy:
 
 @dataclass(frozen=True, kw_only=True)
 class Strides:
-    """Stride by stride of one foot: each from a touchdown to the next."""
+    """The strides of one foot, each from one touchdown to the next."""
 
     foot: str
     time: Float[ndarray, "n"]  # of the touchdown that begins it [s]
@@ -59,13 +59,20 @@ class Strides:
 
 
 def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None, gap: float = GAP) -> Economy:
-    """Means from the time ``after`` [s] on.
+    """Return mean speed, cost of transport and Froude number of a run.
 
-    ``leg_length`` [m] of the Froude number: the mean height of the trunk's origin unless given.
+    Args:
+        rec: The recording.
+        after: Start of the evaluated part [s].
+        leg_length: Leg length in the Froude number [m]; the mean height of the trunk's origin unless given.
+        gap: Breaks in contact shorter than this are ignored [s].
+
+    Returns:
+        Means over the run.
     """
     part = rec.between(after, None)
     if len(part) < 3:
-        raise InputError(f"means need three rows or more after {after} s, the recording has {len(part)}")
+        raise InputError(f"means need at least three rows after {after} s, the recording has {len(part)}")
     speed, h = part.mean_speed(part.time[0]), _leg_length(part, leg_length)
     stances = stances_of_recording(part, gap)
     landings = [np.array([start for start, _ in spans if start > part.time[0]]) for spans in stances.values()]
@@ -84,7 +91,17 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
 
 
 def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Strides:
-    """Every whole stride of a foot."""
+    """Return every whole stride of a foot.
+
+    Args:
+        rec: The recording.
+        foot: Name of the foot.
+        leg_length: Leg length in the Froude number [m]; the mean height of the trunk's origin unless given.
+        gap: Breaks in contact shorter than this are ignored [s].
+
+    Returns:
+        Time, length, duty factor, speed and cost of transport of each.
+    """
     rec.robot.foot(foot)
     spans = stances_of_recording(rec, gap)[foot]
     begins = [(start, end) for start, end in spans if start > rec.time[0]]
@@ -110,10 +127,20 @@ def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, g
 
 
 def plot_economy(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Figure:
-    """Stride by stride: length, duty, speed with its Froude number, cost of transport."""
+    """Plot length, duty factor, speed and cost of transport stride by stride.
+
+    Args:
+        rec: The recording.
+        foot: Name of the foot that defines the strides.
+        leg_length: Leg length in the Froude number [m]; the mean height of the trunk's origin unless given.
+        gap: Breaks in contact shorter than this are ignored [s].
+
+    Returns:
+        The figure.
+    """
     found = strides(rec, foot, leg_length, gap)
     if not len(found.time):
-        raise InputError(f"foot {foot} takes no whole stride in the recording")
+        raise InputError(f"foot {foot} makes no complete stride in the recording")
     h = _leg_length(rec, leg_length)
     panels = (
         ("stride length [m]", found.length, COLORS[0]),

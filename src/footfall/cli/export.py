@@ -91,7 +91,7 @@ def _check_options(what: str, written_as: str, options: dict[str, Given]) -> Non
     if options:
         raise InputError(f"--{next(iter(options))} is for exported controllers; '{what}' takes none")
     if written_as == "fmu" and what != "step":
-        raise InputError(f"'{what}' does not run in time: what can be a unit is step, {', '.join(runs)}")
+        raise InputError(f"'{what}' has no state over time: an FMU can be made of step, {', '.join(runs)}")
 
 
 def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Given]) -> list[Path]:

@@ -94,7 +94,7 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
     if options.robot in library.names() or Path(options.robot).exists():
         robot = load_robot(options.robot, **load_options(options))
     elif options.motors is not None:
-        raise InputError(f"the robot {options.robot} that {recording} names is not there")
+        raise InputError(f"the robot {options.robot} of {recording} does not exist")
     else:  # the recording has the robot itself
         robot = rec.robot
     with noted_warnings():

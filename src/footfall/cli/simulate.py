@@ -51,7 +51,7 @@ def command(
     Exit status 1 when the robot fell or gave up, or the run diverged; ``stopped`` says which.
     """
     if (robot is None) == (like is None):
-        raise InputError("simulate takes a robot, a run file, or --like and a recording: one of them")
+        raise InputError("simulate takes one of: a robot, a run file, or --like and a recording")
     run = repeated(like, given) if like is not None else planned(str(robot), given)
     run.simulation.provenance["command_line"] = command_line()
     with noted_warnings(), progress(f"simulating {run.simulation.robot.name}") as report_progress:

@@ -35,9 +35,16 @@ Ball = tuple[Float[ndarray, "3"], float]  # centre, radius [m]
 
 
 def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: float = SLACK) -> list[Foot]:
-    """Return the spheres, beside its feet, with which a robot's links may touch.
+    """Return the contact spheres of a robot's links.
 
-    which: all of them, or parts (``PARTS``) and names of links, which may hold ``*``; a text is split at its commas.
+    Args:
+        robot: The robot.
+        which: True for all links; or part names (``trunk``, ``hips``, ``knees``, ``shanks``) and names of links, which
+            may contain ``*``, in a sequence or separated by commas.
+        slack: Spheres are left out if the rest of the link reaches less far by at most this [m].
+
+    Returns:
+        Spheres, without those of the feet.
     """
     wanted = bodies_of(robot, which)
     by_name = not isinstance(which, bool) and PARTS[3] in _names(which)
@@ -52,7 +59,9 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
             for k, (centre, radius) in enumerate(kept)
         ]
     if not found:
-        raise InputError(f"robot '{robot.name}' has no shapes there that could collide: give contact spheres yourself")
+        raise InputError(
+            f"robot '{robot.name}' has no shapes there that could collide: pass contact spheres (touching=...)"
+        )
     return found
 
 

@@ -26,7 +26,7 @@ _TINY = 1e-9  # [m]
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A box about ``center`` [m] with sides ``size`` [m], turned by ``yaw`` [rad] about the vertical."""
+    """A box on the ground: its centre and side lengths [m], and its ``yaw`` [rad]."""
 
     center: Float[ndarray, "3"]
     size: Float[ndarray, "3"]
@@ -65,7 +65,7 @@ def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Scalar,
 
 @dataclass(frozen=True, eq=False)
 class Boxes(Ground):
-    """A ground with boxes on it; ``fillet`` [m] fills the corners between them. Friction is the ground's."""
+    """A ground with boxes on it, of the same friction; ``fillet`` [m] fills the corners between them."""
 
     ground: Ground
     boxes: Sequence[Box]

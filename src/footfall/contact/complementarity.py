@@ -45,7 +45,7 @@ _STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes ve
 
 @dataclass(frozen=True, kw_only=True)
 class Complementarity(ContactModel):
-    """Rigid spheres on rigid ground, with Coulomb friction; friction is the ground's.
+    """Hard contact: rigid spheres on rigid ground with Coulomb friction.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
     method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone, and for up to

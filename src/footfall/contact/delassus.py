@@ -55,7 +55,7 @@ def contact_space(
     """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v; its loops stay closed."""
     if not points:
         raise InputError(
-            f"hard contact needs a sphere that may touch, and robot '{robot.name}' has no feet: give it feet=[...] or"
+            f"hard contact needs a contact sphere, and robot '{robot.name}' has no feet: give it feet=[...] or"
             " contact spheres, or choose compliant contact, which lets it move freely"
         )
     L, d = factor(robot, M)

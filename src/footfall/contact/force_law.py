@@ -51,7 +51,7 @@ class LinearisedForce:
 
 @dataclass(frozen=True, kw_only=True)
 class ForceLaw(ContactModel):
-    """A contact force that depends on depth and velocity. Override ``law``.
+    """A contact force that is a function of depth and velocity. Override ``law``.
 
     ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class nothing is chosen
     within a step: it is predicted by the derivatives and corrected by what is ``allowed``.

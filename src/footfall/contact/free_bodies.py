@@ -87,7 +87,7 @@ class PlacedSolid(Ground):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBody:
-    """The properties of all free bodies besides shape: mass [kg] and the position of the centre at the start [m].
+    """Properties common to all free bodies: mass [kg], position of the centre at the start [m], and others.
 
     yaw [rad] about the vertical, or ``rotation`` (3 by 3); velocity [m/s] in world axes; omega [rad/s] in its own axes.
     friction: between it and anything else, that of the ground unless given; of two free bodies the lower one counts.
@@ -152,7 +152,7 @@ class FreeBody:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBox(FreeBody):
-    """A box with sides ``size`` [m], its mass spread evenly."""
+    """A box with sides ``size`` [m] that moves freely, of uniform density."""
 
     size: Float[ndarray, "3"]
     mass: float
@@ -194,7 +194,7 @@ class FreeBox(FreeBody):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FreeBall(FreeBody):
-    """A ball of ``radius`` [m], its mass spread evenly, or in its shell if ``hollow``."""
+    """A ball of ``radius`` [m] that moves freely, of uniform density or ``hollow``."""
 
     radius: float
     mass: float

@@ -30,7 +30,7 @@ _HOLE = -1.0  # [m] at which a hole is drawn
 
 
 class Ground(ABC):
-    """A surface on which robots stand.
+    """A surface that robots stand on.
 
     ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user's own class needs no others. The
     rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.

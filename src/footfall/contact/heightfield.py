@@ -49,7 +49,7 @@ _THICK = 0.5  # [m] under the lowest node in MuJoCo
 
 @dataclass(frozen=True, eq=False)
 class Heightfield(Ground):
-    """``heights`` [m] of nodes ``spacing`` [m] apart, x first; node (0, 0) lies at ``corner`` (x, y) [m].
+    """Heights [m] on a grid, ``spacing`` [m] apart, x first; node (0, 0) is at ``corner`` (x, y) [m].
 
     Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
     ``heights`` may be a free parameter ("ground.heights"), for terrain that differs from robot to robot.

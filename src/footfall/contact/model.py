@@ -64,13 +64,13 @@ class ContactModel(ABC):
         """Return accelerations and contact forces of M a = force + Jᵀ f.
 
         Args:
-            M: mass matrix with what of the joints acts as inertia.
-            force: generalised force without contact [N or N m].
-            points: where spheres may touch, with their Jacobians J in base axes.
-            v: velocities at the start of the step.
-            dt: length of the step [s].
-            memory: what the model returned in the step before; with ``modes``, those of this iteration instead.
-            loops: of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+            M: Mass matrix with what of the joints acts as inertia.
+            force: Generalised force without contact [N or N m].
+            points: Where spheres may touch, with their Jacobians J in base axes.
+            v: Velocities at the start of the step.
+            dt: Length of the step [s].
+            memory: What the model returned in the step before; with ``modes``, those of this iteration instead.
+            loops: Loops of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
 
         Returns:
             (accelerations, force on every sphere in base axes [N], memory for the next step).
@@ -126,7 +126,7 @@ class AdaptedContactModel(Adapter, ContactModel):
             return self.adapted.respond(robot, *arguments)
         if "loops" not in inspect.signature(self.adapted.respond).parameters:
             kind = type(self.adapted).__name__
-            raise InputError(f"contact model {kind} knows no closed loops, and robot '{robot.name}' has some")
+            raise InputError(f"contact model {kind} does not support closed loops, which robot '{robot.name}' has")
         return self.adapted.respond(robot, *arguments, loops=loops)
 
     def check(self, *arguments: Given) -> None:
@@ -152,7 +152,15 @@ MODELS = ("compliant", "complementarity", "stance", "planning")
 
 
 def named(name: str, **options: Any) -> ContactModel:
-    """Return a contact model by its name on the command line: ``contact.named("stance")``; options are its own."""
+    """Return a contact model by its name: ``contact.named("stance")``.
+
+    Args:
+        name: ``compliant``, ``complementarity``, ``stance`` or ``planning``.
+        **options: Fields of the model.
+
+    Returns:
+        The contact model.
+    """
     from footfall.contact.complementarity import Complementarity  # these import this module
     from footfall.contact.compliant import Compliant
     from footfall.contact.planning import Planning

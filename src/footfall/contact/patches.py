@@ -17,7 +17,7 @@ from nptrace._types import Json
 
 @dataclass(frozen=True, eq=False)
 class Patches(Ground):
-    """A ground with another friction in every cell of a grid: ``friction`` of cells ``spacing`` [m] wide, x first.
+    """A ground with a coefficient of friction for each cell of a grid, ``spacing`` [m] wide, x first.
 
     Cell (0, 0) begins at ``corner`` (x, y) [m]; beyond the grid that of the nearest cell holds. "ground.friction" may
     be a free parameter: the whole grid.

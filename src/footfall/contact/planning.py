@@ -32,7 +32,7 @@ _TINY = 1e-12  # [N²], so that the direction of no force is not 0 / 0
 
 @dataclass(frozen=True, kw_only=True)
 class Planning(ForceLaw):
-    """Spring, damper and friction without modes: every step costs the same, whatever robots do."""
+    """Spring, damper and smooth friction without modes: every step costs the same."""
 
     stiffness: float = 2e4  # k [N/m]
     damping: float = 400.0  # c [N s/m]

@@ -31,7 +31,7 @@ _APART = 1e-5  # [rad] over which the bend of the distance along a rim is taken
 
 @dataclass(frozen=True, kw_only=True)
 class Sphere:
-    """A sphere that may touch: on body ``body``, centre [m] in that body's frame.
+    """A contact sphere: its body, and its centre [m] in that body's frame.
 
     With an ``axis`` in that frame a wheel: a torus of that radius, whose tyre is ``tyre`` [m] thick.
     """
@@ -46,7 +46,7 @@ class Sphere:
 
 @dataclass(frozen=True, kw_only=True)
 class ContactPoint:
-    """One sphere over the ground in one state."""
+    """The point of the ground that is nearest to a contact sphere."""
 
     distance: float  # of the sphere's surface from the ground [m]; negative: penetration
     J: Float[ndarray, "3 nv"]  # velocity of the contact point in base axes = J v
@@ -58,7 +58,15 @@ class ContactPoint:
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
-    """Return the feet first, then any further spheres (see ``trunk_corners`` and ``knees``)."""
+    """Return all contact spheres of a robot: its feet, then further ones.
+
+    Args:
+        robot: The robot.
+        extra: Further spheres (``trunk_corners``, ``knees``, ``body_spheres``).
+
+    Returns:
+        Spheres by body.
+    """
     for foot in robot.feet:
         if isinstance(foot, FlatFoot):
             raise InputError(
@@ -71,7 +79,7 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     ]
     for sphere in extra:
         if sphere.link not in robot.tree.frames:
-            raise InputError(f"contact sphere '{sphere.name}' sits on the unknown link '{sphere.link}'")
+            raise InputError(f"contact sphere '{sphere.name}' is on the unknown link '{sphere.link}'")
         body, X_BL = robot.tree.frames[sphere.link]
         center = X_BL.point(sphere.position)
         spheres.append(
@@ -93,10 +101,20 @@ def _axis(robot: Robot, foot: Foot) -> Float[ndarray, "3"] | None:
 
 
 def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
-    """A small sphere at each lower and upper corner of the base's box, so that a fallen robot lies on its trunk."""
+    """Return a small contact sphere at each corner of the base's box, so that a fallen robot lies on its trunk.
+
+    Args:
+        robot: The robot.
+        radius: Radius of the spheres [m].
+
+    Returns:
+        Eight spheres.
+    """
     link = robot.link(robot.tree.bodies[0].name)
     if link.box is None:
-        raise InputError(f"link '{link.name}' of robot '{robot.name}' has no box: give its contact spheres yourself")
+        raise InputError(
+            f"link '{link.name}' of robot '{robot.name}' has no box: pass its contact spheres (touching=...)"
+        )
     half = np.array(link.box) / 2
     signs = [(x, y, z) for x in (1, -1) for y in (1, -1) for z in (-1, 1)]
     return [
@@ -106,7 +124,15 @@ def trunk_corners(robot: Robot, radius: float = 0.01) -> list[Foot]:
 
 
 def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
-    """Return a sphere at the last joint of every leg."""
+    """Return a contact sphere at the last joint of every leg.
+
+    Args:
+        robot: The robot.
+        radius: Radius of the spheres [m].
+
+    Returns:
+        Spheres.
+    """
     links = [robot.tree.bodies[body].name for body in robot.tree.feet]
     return [
         Foot(name=f"{foot.name}_knee", link=link, position=np.zeros(3), radius=radius)
@@ -128,7 +154,18 @@ def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[n
 def contact_points(
     robot: Robot, X: list[Transform], poses: list[Transform], spheres: Sequence[Sphere], ground: Ground
 ) -> list[ContactPoint]:
-    """Every sphere over the ground; ``poses`` are the bodies in base axes (``kinematics.forward.poses_in_base``)."""
+    """Return the nearest ground point of every contact sphere.
+
+    Args:
+        robot: The robot.
+        X: Poses of the bodies in their parents (``kinematics.joint_transforms``).
+        poses: Poses of the bodies in base axes.
+        spheres: Contact spheres (``spheres_of``).
+        ground: The ground.
+
+    Returns:
+        Distance, axes, Jacobian and friction coefficient at each point.
+    """
     tree, X_WB, points, whole = robot.tree, X[0], [], ground
     for sphere in spheres:
         p_B, radius = poses[sphere.body].point(sphere.center), sphere.radius

@@ -49,7 +49,7 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 
 @dataclass(frozen=True)
 class Stance(ContactModel):
-    """Standing feet as constraints, without slip.
+    """Feet in contact held by constraints, without slip.
 
     stands: names of feet that stand from the start, which is checked; the others stand once they touch.
     stabilisation: rate [1/s] at which a standing foot closes a gap. damping: share of its diagonal that is added to the
@@ -97,11 +97,13 @@ class Stance(ContactModel):
                 continue
             if point.distance > _NEAR:
                 height = f"{1e3 * float(point.distance):.1f} mm over the ground"
-                raise InputError(f"inconsistent stance: '{sphere.name}' is to stand at the start but is {height}")
+                raise InputError(
+                    f"inconsistent stance: '{sphere.name}' should be in contact at the start but is {height}"
+                )
             speed = float(np.sqrt(np.sum((point.J @ v) ** 2)))
             if speed > _SLOW:
                 raise InputError(
-                    f"inconsistent stance: '{sphere.name}' is to stand at the start but moves {speed:.3g} m/s"
+                    f"inconsistent stance: '{sphere.name}' should be in contact at the start but moves {speed:.3g} m/s"
                 )
 
     def respond(

@@ -132,7 +132,9 @@ class Treads(Ground):
 
 @dataclass(frozen=True, eq=False)
 class Steps(Treads):
-    """Level treads along x joined by vertical risers: ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
+    """Level treads along x joined by vertical risers.
+
+    Heights ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
 
     The first level lies before ``start`` and the last goes on for ever. The distance is the true one to the nearest
     tread, riser or edge, see ``Treads``.
@@ -207,7 +209,7 @@ class Steps(Treads):
             return None
         rise = one_size(name, f"a rise in metres, as in {kind}:0.05")
         if not 0 < abs(rise) <= 0.5:
-            raise InputError(f"{kind} must rise by at most 0.5 m and not by nothing, got {rise}")
+            raise InputError(f"{kind} must have a rise of at most 0.5 m and not zero, got {rise}")
         return (cls.flight if kind == "steps" else cls.stairs)(rise, friction=friction)
 
     def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:

@@ -47,7 +47,7 @@ _STOPPED = 4.0  # guess: friction stops this many times the slip that it would s
 
 @dataclass(frozen=True, kw_only=True)
 class StickSlip(ForceLaw):
-    """A normal force of your own, ``normal``, with dry friction: what a law with friction derives from."""
+    """A user-defined normal force with dry friction. Override ``normal``."""
 
     stick_speed: float = 1e-4  # v_s [m/s]
     slip_speed: float = 2e-4  # v_d [m/s]

@@ -30,7 +30,7 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
         friction: coefficient of sliding friction.
     """
     if not isinstance(name, str):
-        raise InputError(f"a ground is named by a text such as 'rough:0.04', got {name!r}")
+        raise InputError(f"the name of a ground is a text such as 'rough:0.04', got {name!r}")
     for kind in KINDS:
         if (ground := kind.from_name(name, seed, friction)) is not None:
             return ground
@@ -45,11 +45,11 @@ def from_json(form: Json) -> Ground:
     name = fields.pop("kind", None)
     made = next((kind for kind in KINDS if name is not None and kind.kind == name), None)
     if made is None:
-        raise InputError(f"the ground is of the unknown kind {str(name)[:40]!r}")
+        raise InputError(f"unknown kind of ground {str(name)[:40]!r}")
     try:
         return made.from_json(fields)
     except (FootfallError, KeyError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"the ground of kind '{name}' cannot be understood: {error}") from None
+        raise InputError(f"the ground of kind '{name}' cannot be read: {error}") from None
 
 
 __all__ = ["EXAMPLES", "GROUNDS", "KINDS", "Heightfield", "Patches", "Steps", "from_json", "named"]

@@ -59,12 +59,15 @@ __all__ = [
     "JointPD",
     "Locomotion",
     "LqrStand",
+    "Moment",
     "Nmpc",
     "PlanFollower",
+    "PlanningTask",
     "Policy",
     "Reach",
     "ReflexPD",
     "Reflexes",
+    "Sampling",
     "ScrewTorque",
     "Sensed",
     "Spine",
@@ -88,6 +91,8 @@ def __getattr__(name: str) -> Given:
         return import_module("footfall.sensing.estimation.estimator").Estimator
     if name == "TorqueSensing":
         return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
+    if name in ("Moment", "PlanningTask", "Sampling"):  # what rolls out the physics is in sim
+        return getattr(import_module("footfall.sim.sampling"), name)
     raise hints.missing("footfall.control", name, __all__, {})
 
 

@@ -12,7 +12,7 @@ from footfall.hints import COMMAND, names_arguments
 @names_arguments("part of a command", COMMAND)
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command to a controller: velocities of the trunk in its heading's axes, its height and its posture."""
+    """A command to a controller: velocity of the trunk in its heading's axes, height and posture."""
 
     forward: float = 0.0  # [m/s]
     sideways: float = 0.0  # [m/s], to the left

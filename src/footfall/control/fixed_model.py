@@ -23,7 +23,7 @@ from nptrace._types import PyTree
 
 @dataclass(frozen=True, eq=False)
 class FixedModel(ControllerWrapper):
-    """``inner`` with ``robot`` for its model, whatever robot it runs on."""
+    """A controller that computes with the model ``robot``, whatever robot it runs on."""
 
     inner: Controller
     robot: Robot

@@ -44,7 +44,7 @@ class StateEstimates(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerInfo:
-    """Facts about a controller that are known before it runs."""
+    """Properties of a controller that are known before it runs."""
 
     traceable: bool = True  # plain NumPy, compiled with the physics; otherwise it runs in Python between compiled steps
     needs_sensors: bool = False  # runs on readings, not on the true state
@@ -57,7 +57,9 @@ _INFO_FIELDS = tuple(f.name for f in fields(ControllerInfo))
 
 
 class Controller(ABC):
-    """A controller: called at its own rate with the time, the robot, what is sensed, the command and its own memory.
+    """The base class of controllers.
+
+    A controller is called at its own rate with time, robot, sensed state, command and memory.
 
     A subclass needs a ``rate`` [Hz], ``start`` and ``__call__``; everything else has a default. ``as_controller`` makes
     an instance of a user's object that does not derive from this class.
@@ -156,7 +158,7 @@ class Controller(ABC):
 
 
 class ControllerWrapper(Controller):
-    """A controller around ``inner``: whatever it does not override is the inner one's.
+    """A controller around another one, ``inner``, to which it passes on everything that it does not override.
 
     Its memory is the inner one's too, unless it has some of its own: then that is a dictionary with the inner one's
     under "inner".
@@ -310,7 +312,7 @@ def as_controller(given: Given, what: str = "") -> Controller:
 
 @dataclass(frozen=True)
 class FunctionController(Controller):
-    """A controller made of one function."""
+    """A controller made from a function."""
 
     function: Callable[..., tuple[JointCommand, PyTree]]
     rate: float
@@ -320,7 +322,7 @@ class FunctionController(Controller):
         try:
             inspect.signature(self.function).bind(*range(5))
         except TypeError as error:
-            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is how it is called: {error}") from None
+            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is its signature: {error}") from None
 
     @property
     def name(self) -> str:
@@ -349,9 +351,14 @@ def controller(
 def controller(
     rate: Given = 1000.0, memory: PyTree = None
 ) -> FunctionController | Callable[[Callable[..., PyTree]], FunctionController]:
-    """Make a controller of a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` at 1000 Hz.
+    """Make a controller from a function: ``@ff.controller(rate=1000)``, or ``@ff.controller`` for 1000 Hz.
 
-    ``memory`` is the first memory, a pytree of arrays, or a function of the robot that makes it.
+    Args:
+        rate: Calls per second [Hz].
+        memory: First memory: a pytree of arrays, or a function of the robot that returns it.
+
+    Returns:
+        The controller, or a decorator.
     """
     if callable(rate):
         return FunctionController(rate, 1000.0)

@@ -16,7 +16,9 @@ from nptrace._types import Given
 @names_arguments("part of a JointCommand", JOINT_COMMAND)
 @dataclass(frozen=True)
 class JointCommand:
-    """τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick. One number, or one a joint.
+    """A command to the joints: τ = kp (position - q) + kd (velocity - q̇) + torque, held until the next tick.
+
+    Every field is one number for all joints, or one per joint.
 
     Gains rather than a bare torque, so that the integrator can take the feedback implicitly.
     """

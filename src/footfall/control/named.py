@@ -34,9 +34,10 @@ GAIT_CONTROLLERS: dict[
 COMMAND_CONTROLLERS = ("balance", "mpc", "whole_body")  # find forces for a velocity command
 NMPC = "nmpc"  # optimal control of the whole robot for a velocity command
 LEARNED = "learned"  # a policy that comes with footfall
+SAMPLING = "sampling"  # predictive control by sampling rollouts
 WHEELS = "wheels"  # rolls, on a robot whose wheels turn
 ROLLING_CONTROLLERS = (WHEELS, "whole_body")  # turn the wheels of a robot that has some
-COMMAND_FOLLOWERS = (*COMMAND_CONTROLLERS, NMPC, LEARNED, WHEELS)  # follow a velocity command
+COMMAND_FOLLOWERS = (*COMMAND_CONTROLLERS, NMPC, LEARNED, WHEELS, SAMPLING)  # follow a velocity command
 PLAN = "plan"  # follows a plan of body and feet
 NAMES = ("hold", *GAIT_CONTROLLERS, *COMMAND_FOLLOWERS, "lqr", PLAN)
 _SCHEDULES = {  # that the force controllers run well
@@ -71,9 +72,16 @@ def schedule(name: str, speed: float = 0.0) -> Gait:
 
 
 def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any) -> Locomotion:
-    """A controller that finds forces for a velocity command: ``balance``, ``mpc`` or ``whole_body``.
+    """Return a locomotion controller that follows a velocity command.
 
-    ``speed`` [m/s] is the one that it will mostly be commanded: gallops have a schedule for it.
+    Args:
+        name: ``balance``, ``mpc`` or ``whole_body``.
+        gait: Name of the gait.
+        speed: Speed it will mostly be commanded [m/s]; gallops have a schedule for it.
+        **options: Fields of ``Locomotion``.
+
+    Returns:
+        The controller.
     """
     if name not in COMMAND_CONTROLLERS:
         raise unknown("controller on command", name, COMMAND_CONTROLLERS)
@@ -135,5 +143,5 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     policy = Policy.load(robot)
     assert isinstance(policy, Policy)  # those that come with footfall are its own
     if gait != policy.gait.name:
-        raise InputError(f"the policy of '{robot}' knows the gait '{policy.gait.name}' alone, not '{gait}'")
+        raise InputError(f"the policy of '{robot}' supports only the gait '{policy.gait.name}', not '{gait}'")
     return policy

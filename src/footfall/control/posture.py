@@ -23,9 +23,14 @@ _STAND_STRETCH_FRACTION = 0.72  # of the straight leg: bent enough to push, stra
 
 
 def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndarray, "nj"]:
-    """Joint positions [rad] that stand on feet under the hips; a pose ``stand`` of the robot is taken as it is.
+    """Return the joint positions of a standing robot: those of its pose ``stand``, else with its feet below the hips.
 
-    hip_height: of the hips over the ground [m]; 72 % of the stretched leg unless given.
+    Args:
+        robot: The robot.
+        hip_height: Height of the hips over the ground [m]; 72 % of the stretched leg unless given.
+
+    Returns:
+        Joint positions [rad].
     """
     if "stand" in robot.poses and hip_height is None:
         return np.array(robot.poses["stand"].joints)
@@ -151,7 +156,15 @@ def _moved_feet(robot: Robot) -> list[list[int]]:
 
 
 def standing_state(robot: Robot, hip_height: float | None = None) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """(q, v) at rest, level, with the lowest foot just touching z = 0."""
+    """Return the state of a standing robot: at rest, level, with the lowest foot just touching z = 0.
+
+    Args:
+        robot: The robot.
+        hip_height: Height of the hips over the ground [m]; 72 % of the stretched leg unless given.
+
+    Returns:
+        q and v.
+    """
     from footfall.kinematics.forward import foot_positions
 
     q, v = robot.state(standing_joints(robot, hip_height))

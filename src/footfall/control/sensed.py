@@ -22,7 +22,7 @@ class Inertial:
 
 @dataclass(frozen=True, kw_only=True)
 class Sensed:
-    """The input of a controller: the state and the forces at the feet, true unless the simulation has sensors."""
+    """What a controller receives: state and foot forces, true values unless the simulation has sensors."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]

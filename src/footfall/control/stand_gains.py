@@ -20,7 +20,15 @@ def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAV
 
 
 def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> tuple[float, float]:
-    """Return (kp [N m/rad], kd [N m s/rad]) of every joint, to stand with; for walking see ``walk_gains``."""
+    """Return PD gains for standing, proportional to the weight that a leg supports; for walking see ``walk_gains``.
+
+    Args:
+        robot: The robot.
+        gravity: Acceleration of gravity [m/s²].
+
+    Returns:
+        kp [N m/rad] and kd [N m s/rad], for every joint.
+    """
     weight = supported_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight
 
@@ -31,8 +39,8 @@ def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     Under them legs that swing follow their targets; under ``stand_gains`` many robots lag behind them and sink.
 
     Args:
-        robot: one that can stand on the four feet LF, RF, LH, RH.
-        gait: by its name.
+        robot: One that can stand on the four feet LF, RF, LH, RH.
+        gait: By its name.
 
     Returns:
         kp [N m/rad] and kd [N m s/rad].

@@ -56,7 +56,16 @@ def draw(robot: Robot, q: np.ndarray | None = None, leg: str | None = None, view
 
 
 def draw_robot(robot: Robot, q: np.ndarray | None = None, view: tuple[float, float] = VIEW) -> Figure:
-    """The whole robot at ``q`` (its pose ``stand``, else all zero): links, body numbers, joint axes, frames 0 and W."""
+    """Draw a robot: links, body numbers, joint axes, base and world frames.
+
+    Args:
+        robot: The robot.
+        q: Configuration; the pose ``stand`` unless given, else all zero.
+        view: Azimuth and elevation of the camera [deg].
+
+    Returns:
+        The figure.
+    """
     figure = new_figure(9, 7, layout=None)
     _robot_view(figure.add_subplot(), robot, _configuration(robot, q), view)
     return figure
@@ -65,14 +74,31 @@ def draw_robot(robot: Robot, q: np.ndarray | None = None, view: tuple[float, flo
 def draw_leg(
     robot: Robot, leg: str | None = None, q: np.ndarray | None = None, view: tuple[float, float] = VIEW
 ) -> Figure:
-    """Return one leg with the frame, the axis and the place of each joint."""
+    """Draw one leg with the frame, the axis and the position of each joint.
+
+    Args:
+        robot: The robot.
+        leg: Name of its foot; the first unless given.
+        q: Configuration; the pose ``stand`` unless given, else all zero.
+        view: Azimuth and elevation of the camera [deg].
+
+    Returns:
+        The figure.
+    """
     figure = new_figure(7, 8, layout=None)
     _leg_view(figure.add_subplot(), robot, _configuration(robot, q), _foot_index(robot, leg), view)
     return figure
 
 
 def draw_tree(robot: Robot) -> Figure:
-    """The connectivity graph with body numbers, and PRED, SUCC and λ: Fig. 2 and eqs. (1)-(3) of de Paula et al."""
+    """Draw the kinematic tree with body numbers: Fig. 2 and eqs. (1)-(3) of de Paula et al. 2024.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        The figure.
+    """
     figure = new_figure(8, 7, layout=None)
     _tree_view(figure.add_subplot(), robot)
     return figure

@@ -119,7 +119,7 @@ def dressed(robot: Robot, file: str | Path) -> Robot:
     places = [{j.name: j.origin for j in each.joints} for each in (robot, model)]
     same = places[0].keys() == places[1].keys() and all(np.allclose(p, places[1][k]) for k, p in places[0].items())
     if not same:
-        raise InputError(f"{file} is another robot than the recorded '{robot.name}': their joints differ")
+        raise InputError(f"{file} is not the recorded robot '{robot.name}': their joints differ")
     return robot.replace(model_file=Path(file))
 
 

@@ -47,7 +47,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Film:
-    """Pictures of one recording, all of one size; the eye goes with the robot."""
+    """Rendered frames of a recording, all of one size; the camera moves with the robot."""
 
     def __init__(self, rec: Recording, width: int = 640, height: int = 360) -> None:
         if not len(rec):
@@ -206,11 +206,21 @@ def _check_rows(rec: Recording) -> None:
 
 
 def picture(rec: Recording, time: float | None = None, width: int = 640, height: int = 360) -> Image:
-    """Return one moment of a recording, by default its middle, as a Pillow image."""
+    """Render one moment of a recording.
+
+    Args:
+        rec: The recording.
+        time: [s]; the middle of the recording unless given.
+        width: [pixels]
+        height: [pixels]
+
+    Returns:
+        A Pillow image.
+    """
     film = Film(rec, width, height)
     moment = 0.5 * float(rec.time[0] + rec.time[-1]) if time is None else float(time)
     if not np.isfinite(moment) or not rec.time[0] - 1e-9 <= moment <= rec.time[-1] + 1e-9:
-        raise InputError(f"the recording covers {rec.time[0]:g} to {rec.time[-1]:g} s, and {time} s was asked for")
+        raise InputError(f"the recording covers {rec.time[0]:g} to {rec.time[-1]:g} s, not {time} s")
     return film.picture(moment)
 
 
@@ -225,15 +235,27 @@ def save_video(
     pace: float = 1.0,
     progress: Progress | None = None,
 ) -> Path:
-    """Write a ``.gif`` or ``.mp4`` of the times from ``start`` to ``end`` [s], all of it or nothing.
+    """Render a recording as ``.gif`` or ``.mp4``.
 
-    ``pace`` below 1 is slow motion; ``height`` is nine sixteenths of the width unless given.
+    Args:
+        rec: The recording.
+        path: File to write; it is written completely or not at all.
+        fps: Frames per second.
+        width: [pixels]
+        height: [pixels]; 9/16 of the width unless given.
+        start: First moment [s].
+        end: Last moment [s].
+        pace: Speed of the film; below 1 is slow motion.
+        progress: Called with the fraction done and a text.
+
+    Returns:
+        The path.
     """
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise unknown("kind of video", path.suffix or str(path), KINDS, "choose a name that ends in")
     if not 1.0 <= fps <= 120.0 or not np.isfinite(fps):
-        raise InputError(f"a video has from 1 to 120 pictures a second, got {fps}")
+        raise InputError(f"a video has 1 to 120 frames per second, got {fps}")
     if not 0.01 <= pace <= 100.0:
         raise InputError(f"the pace of a video must lie between 0.01 and 100, got {pace}")
     write = _ffmpeg() if kind == ".mp4" else None

@@ -27,10 +27,11 @@ def articulated_body(
     """Return the accelerations dv/dt by the articulated body algorithm (ABA).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        tau: joint torques [N m or N].
-        gravity: in world axes [m/s²].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        tau: Joint torques [N m or N].
+        gravity: In world axes [m/s²].
 
     Returns:
         a, the base's spatial, in base axes.

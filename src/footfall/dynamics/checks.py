@@ -12,4 +12,4 @@ def check_finite(robot: Robot, **arrays: Any) -> None:
     """Refuse NaN and infinity by the argument's name."""
     for name, array in arrays.items():
         if array is not None and not np.isfinite(np.asarray(array, dtype=float)).all():
-            raise InputError(f"{name} of robot '{robot.name}' holds a value that is not finite")
+            raise InputError(f"{name} of robot '{robot.name}' has a value that is not finite")

@@ -51,10 +51,11 @@ def closed_dynamics(
     """Return accelerations with all kinematic loops closed.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        tau: joint torques, or generalised forces.
-        gravity: in world axes [m/s²].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        tau: Joint torques, or generalised forces.
+        gravity: In world axes [m/s²].
         rate: Baumgarte's [1/s], G a + γ = -2 rate G v - rate² e, which closes loops that are open; 0 leaves them so.
 
     Returns:

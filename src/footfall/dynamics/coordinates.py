@@ -30,8 +30,9 @@ def configuration_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, 
     Erratum of eq. (42) of de Paula 2024: the position's rate is R_WB v, not v, if v is in base axes.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         dq/dt: velocity of the base in world axes, rate of its quaternion, joint rates.
@@ -45,9 +46,10 @@ def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt
     """Return q after moving for dt with constant v, whose components are held in *initial* base axes for the position.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        dt: time [s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        dt: Time [s].
 
     Returns:
         q, its quaternion of unit length.
@@ -59,7 +61,16 @@ def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt
 
 
 def difference(robot: Robot, q_from: Float[ndarray, "nq"], q_to: Float[ndarray, "nq"]) -> Float[ndarray, "nv"]:
-    """Return the velocity that takes one configuration to another in one second by ``integrate``."""
+    """Return the velocity that takes one configuration to another in one second, as ``integrate`` does.
+
+    Args:
+        robot: The robot.
+        q_from: Configuration at the start.
+        q_to: Configuration at the end.
+
+    Returns:
+        Velocity.
+    """
     if not robot.floating:
         return q_to - q_from
     turn = rotation_vector(multiply(conjugate(q_from[3:7]), q_to[3:7]))
@@ -103,9 +114,16 @@ def _check(robot: Robot, order: str) -> None:
 
 # -- virtual joints --------------------------------------------------------------------------------------------------
 def with_virtual_joints(robot: Robot, order: str = "zyx") -> Robot:
-    """Return the robot on a fixed base with three virtual sliders (x, y, z), then three virtual hinges in some order.
+    """Return the robot on a fixed base, connected by three virtual prismatic and three virtual revolute joints.
 
-    Its q is (p_WB, ξ, joints): the virtual joints of the lecture slides, Euler singularity included.
+    Its q is (p_WB, ξ, joints) with Euler angles ξ, singularity included.
+
+    Args:
+        robot: The robot.
+        order: Order of the Euler angles: ``zyx`` or ``xyz``.
+
+    Returns:
+        Robot with a fixed base.
     """
     _check(robot, order)
     root = robot.tree.bodies[0].name

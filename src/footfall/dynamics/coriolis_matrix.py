@@ -41,8 +41,9 @@ def coriolis_matrix(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
     """Return the Coriolis matrix C(q, v) for spatial accelerations: M a + C v + g = τ.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         C; dM/dt - 2 C is skew-symmetric.

@@ -13,8 +13,9 @@ def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"
     """Return the kinetic energy: the sum over the bodies of Vᵀ I V / 2, and what rotors add.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         Energy [J].
@@ -36,8 +37,9 @@ def potential_energy(
     """Return the potential energy of gravity (zero at the world's origin) and of joint springs.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        gravity: in world axes [m/s²].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        gravity: In world axes [m/s²].
 
     Returns:
         Energy [J].

@@ -14,7 +14,8 @@ def external_terms(robot: Robot, q: Float[ndarray, "nq"], wrenches: Float[ndarra
     """Return τ_e, the generalised forces of wrenches on the bodies.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         wrenches: (n, f) on every body, at its origin in its axes [N m, N].
 
     Returns:

@@ -41,9 +41,15 @@ def ancestors(parent: list[int], k: int) -> Iterator[int]:
 def factor(
     robot: Robot, M: Float[ndarray, "nv nv"], coupled: bool = False
 ) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-    """Return the branch-sparse LTL factors (L, d) of the mass matrix, M = Lᵀ diag(d) L (Featherstone 2005).
+    """Return the branch-sparse LTL factors of the mass matrix, M = Lᵀ diag(d) L (Featherstone 2005).
 
-    Reads the lower triangle of M, on the branches of the tree only unless coupled.
+    Args:
+        robot: The robot.
+        M: Mass matrix; only its lower triangle is read.
+        coupled: Also read entries between different branches of the tree.
+
+    Returns:
+        L (unit lower triangular) and d.
     """
     parent, n = next_above(robot, coupled), robot.nv
     A = {(k, i): M[k, i] for k in range(n) for i in (k, *ancestors(parent, k))}
@@ -82,7 +88,18 @@ def solve_factored(
     b: Float[ndarray, "nv *columns"],
     coupled: bool = False,
 ) -> Float[ndarray, "nv *columns"]:
-    """Return x with Lᵀ diag(d) L x = b, for a vector or for columns."""
+    """Solve Lᵀ diag(d) L x = b, for a vector or for columns.
+
+    Args:
+        robot: The robot.
+        L: Factor from ``factor``.
+        d: Diagonal from ``factor``.
+        b: Right-hand side.
+        coupled: As in ``factor``.
+
+    Returns:
+        x, shaped like b.
+    """
     parent, n = next_above(robot, coupled), robot.nv
     x = [b[k] for k in range(n)]
     for k in reversed(range(n)):

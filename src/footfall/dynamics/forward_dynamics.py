@@ -51,10 +51,11 @@ def bias_terms(
     """Return the bias forces c(q, v) + g(q): Coriolis, centrifugal and gravity terms (RNEA with a = 0).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        gravity: in world axes [m/s²].
-        classical: of the acceleration of the base's origin, not of the rate of the components of v.
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        gravity: In world axes [m/s²].
+        classical: Classical of the acceleration of the base's origin, not of the rate of the components of v.
 
     Returns:
         c + g [N m, N].
@@ -71,10 +72,19 @@ def forward_dynamics(
     external: Float[ndarray, "nv"] | None = None,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """Return accelerations a = dv/dt for joint torques τ and, if given, generalised external forces τ_e.
+    """Return accelerations for given joint torques, by composite rigid bodies and branch-sparse factorization (CRBA).
 
-    ``tau`` of length nv is taken for generalised forces, the base's wrench first; any other length is refused.
-    ``classical``: the base's linear part is then the acceleration of its origin, not the rate of the components of v.
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m], or generalized forces of length nv with the wrench on the base first.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        external: Further generalized forces [N m, N].
+        classical: Return the acceleration of the base's origin, not the rate of change of the components of v.
+
+    Returns:
+        a = dv/dt: angular, then linear acceleration of the base in base axes; joint accelerations.
     """
     at_q = posture(robot, q)
     standing, X = at_q.robot, at_q.X

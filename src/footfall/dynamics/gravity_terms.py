@@ -20,8 +20,9 @@ def gravity_terms(
     """Return g(q), the generalised forces that hold the robot against gravity.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        gravity: in world axes [m/s²].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        gravity: In world axes [m/s²].
 
     Returns:
         g [N m, N].

@@ -24,10 +24,11 @@ def inverse_dynamics(
     """Return the generalised forces of given accelerations, by the recursive Newton-Euler algorithm (RNEA).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        a: accelerations dv/dt; the base's is spatial.
-        gravity: in world axes [m/s²].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        a: Accelerations dv/dt; the base's is spatial.
+        gravity: In world axes [m/s²].
 
     Returns:
         τ [N m, N]: the wrench (n, f) on the base in base axes, then the joints.

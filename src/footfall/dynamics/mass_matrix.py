@@ -16,7 +16,8 @@ def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"
     """Return the joint-space inertia matrix M(q), by the composite rigid body algorithm (CRBA).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
 
     Returns:
         M [kg m², kg m, kg], symmetric and positive definite; angular before linear velocity, in base axes.

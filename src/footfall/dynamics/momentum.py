@@ -17,8 +17,9 @@ def momentum(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> 
     """Return the centroidal momentum, body by body.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         (angular momentum about the centre of mass [N m s], linear momentum [N s]) in world axes.
@@ -37,7 +38,8 @@ def momentum_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 
     """Return the centroidal momentum matrix (CMM) A(q), with momentum = A v.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
 
     Returns:
         A: angular before linear momentum, in world axes.

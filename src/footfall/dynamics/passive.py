@@ -18,18 +18,43 @@ STICK_RATE = 1e-4  # [rad/s]
 
 
 def spring_torques(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
-    """Return the torque of the springs at every joint, -k (q - rest) [N m]."""
+    """Return the torques of the joint springs, -k (q - rest).
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        Torques [N m].
+    """
     stiffness, rest = joint_values(robot, "stiffness"), joint_values(robot, "rest")
     return -stiffness * (joint_positions(robot, q) - rest)
 
 
 def damping_torques(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
-    """Return the torque of viscous friction at every joint, -b q̇ [N m]."""
+    """Return the torques of viscous friction in the joints, -b q̇.
+
+    Args:
+        robot: The robot.
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+
+    Returns:
+        Torques [N m].
+    """
     return -joint_values(robot, "damping") * joint_rates(robot, v)
 
 
 def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = STICK_RATE) -> Float[ndarray, "nj"]:
-    """Return the torque of dry friction at every joint [N m]."""
+    """Return the torques of dry friction in the joints.
+
+    Args:
+        robot: The robot.
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        stick_rate: Joint velocity below which friction is proportional to the velocity [rad/s].
+
+    Returns:
+        Torques [N m].
+    """
     return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
 
 

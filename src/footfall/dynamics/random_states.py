@@ -19,7 +19,7 @@ _APART = 1e-2  # least singular value of the contact rows beside the largest
 
 @dataclass(frozen=True, kw_only=True)
 class States:
-    """Samples in rows: positions, velocities, accelerations, generalised forces, wrenches on the bodies."""
+    """Random samples in rows: positions, velocities, accelerations, generalized forces, wrenches on the bodies."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]
@@ -42,9 +42,18 @@ class States:
 
 
 def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
-    """Return joints uniform within their limits (and within ±π), any attitude, base within a metre, the rest normal.
+    """Return random states, for tests.
 
-    Forces are of the size of the robot's weight, so that no part of an equation drowns in another.
+    Joints are uniform within their limits (and within ±π), the attitude is uniform, the base within a metre of the
+    origin, velocities are normal. Forces have the size of the robot's weight, so that no term of an equation dominates.
+
+    Args:
+        robot: The robot.
+        samples: Number of states.
+        seed: Seed of the random numbers.
+
+    Returns:
+        q, v, a, tau and wrenches, one row per state.
     """
     if samples < 1:
         raise InputError(f"samples must be at least 1, got {samples}")

@@ -40,11 +40,22 @@ def regressor(
     joint_columns: Sequence[str] = (),
     stick_rate: float = STICK_RATE,
 ) -> Float[ndarray, "nv np"]:
-    """Y with Y @ parameters(robot, joint_columns) = generalised forces [N m, N] for a = dv/dt (spatial at the base).
+    """Return the regressor Y, in which inverse dynamics are linear: Y @ parameters(robot) = generalized forces.
 
-    Ten columns per body in the order of ``BODY_PARAMETERS``; then, for every name in ``joint_columns``, one per joint:
-    ``damping`` (q̇), ``dry_friction`` (``passive.friction_part``, stick_rate in rad/s) and ``armature`` (q̈).
-    Without joint columns Y θ is ``inverse_dynamics`` less armature and exact rotors.
+    Ten columns per body in the order of ``BODY_PARAMETERS``, then one per joint for every name in ``joint_columns``.
+    Without these, Y θ is ``inverse_dynamics`` without armature and exact rotors.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        a: Accelerations dv/dt, spatial at the base.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        joint_columns: ``damping`` (q̇), ``dry_friction`` (``passive.friction_part``), ``armature`` (q̈).
+        stick_rate: Stick rate of dry friction [rad/s].
+
+    Returns:
+        Y [N m, N per unit of the parameter].
     """
     check_shape(robot, v=(v, robot.nv), a=(a, robot.nv))
     tree, X = robot.tree, joint_transforms(robot, q)
@@ -183,10 +194,19 @@ def base_parameters(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     seed: int = 0,
 ) -> BaseParameters:
-    """Return the identifiable combinations of a robot's parameters, by QR over random states (Gautier 1991).
+    """Return the identifiable combinations of the inertial parameters, by QR over random states (Gautier 1991).
 
-    Columns are taken base first, so that what a leg hides shows in the body that carries it. A number smaller than
+    Columns are taken base first, so that what a leg hides appears in the body that carries it. A number smaller than
     1e-8 beside the rest of its column counts as zero; one joint rate scale for all states keeps columns comparable.
+
+    Args:
+        robot: The robot.
+        joint_columns: Further parameters of the joints: ``damping``, ``dry_friction``, ``armature``.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        seed: Seed of the random states.
+
+    Returns:
+        The combinations, and the parameters in each.
     """
     rng = np.random.default_rng(seed)
     names = parameter_names(robot, joint_columns)

@@ -29,9 +29,10 @@ def velocity_terms(
     """Return c(q, v), the Coriolis and centrifugal forces: those that keep v constant without gravity.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        classical: of the acceleration of the base's origin, not of the rate of the components of v.
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        classical: Classical of the acceleration of the base's origin, not of the rate of the components of v.
 
     Returns:
         c [N m, N].

@@ -79,10 +79,17 @@ class Unit:
 
 
 def write_fmu(simulation: Simulation, folder: str | Path, name: str = "", controlled: bool = True) -> tuple[Path, bool]:
-    """(the ``.fmu`` of a simulation, whether it holds a binary).
+    """Write a simulation as a Functional Mock-up Unit (FMI 3.0).
 
-    controlled: the simulation's controller is inside, and the inputs are the user's command and a push on the base;
-    otherwise they are the joints' commands and the push.
+    Args:
+        simulation: The simulation; it is not advanced.
+        folder: Where to write it.
+        name: Name of the model; the robot's unless given.
+        controlled: Include the controller: inputs are the user's command and a push on the base. Otherwise inputs are
+            the joint commands and the push.
+
+    Returns:
+        Path of the ``.fmu``, and whether it contains a binary.
     """
     unit = _with_controller(simulation, name) if controlled else _without(simulation, name)
     sources = _sources(unit)

@@ -67,7 +67,7 @@ _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """A traced function with names for its arrays, and samples of what it takes and gives."""
+    """A traced function with names for its arrays, and sample inputs and outputs."""
 
     name: str
     program: Program
@@ -125,7 +125,16 @@ def _flat(pytree: PyTree) -> ndarray:
 
 # -- by name -----------------------------------------------------------------------------------------------------------
 def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
-    """Return the subject of ``footfall export ROBOT NAME``; ``options`` are those of a run, such as a gait."""
+    """Return what ``footfall export ROBOT NAME`` exports.
+
+    Args:
+        robot: The robot.
+        name: Name of a function or controller.
+        **options: Options of a run, such as a gait.
+
+    Returns:
+        Function and test data.
+    """
     for package, names in FUNCTIONS.items():
         if name in names:
             return _of_function(robot, package, name)
@@ -196,7 +205,14 @@ def _of_block(robot: Robot, name: str) -> Exported:
 
 # -- steps and controllers ---------------------------------------------------------------------------------------------
 def of_step(simulation: Simulation) -> Exported:
-    """One tick of physics under a joint command and a push on the base: (state, command, push) to the state after."""
+    """Return one tick of physics for export as C: state, joint command and push on the base to the next state.
+
+    Args:
+        simulation: The simulation; it is not advanced.
+
+    Returns:
+        Function and test data.
+    """
     check_world(simulation.model, simulation.state, Inputs(command_at(simulation.command, 0.0), np.zeros(6)))
     commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).broadcast(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
@@ -205,9 +221,17 @@ def of_step(simulation: Simulation) -> Exported:
 
 
 def of_controller(simulation: Simulation, name: str) -> Exported:
-    """One tick of a controller: time, what is sensed, the user's command and its memory to joint commands and memory.
+    """Return one tick of a simulation's controller for export as C.
 
-    The user's command is (forward, sideways, turn, height, roll, pitch).
+    Inputs are time, sensed state, user's command (forward, sideways, turn, height, roll, pitch) and memory; outputs are
+    joint commands and memory.
+
+    Args:
+        simulation: The simulation; it is not advanced.
+        name: Name of the C function.
+
+    Returns:
+        Function and test data.
     """
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period

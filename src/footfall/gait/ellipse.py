@@ -25,7 +25,9 @@ from nptrace._types import Operand, Scalar
 
 @dataclass(frozen=True)
 class Trapezoid:
-    """Eq. (22) in parts: of the way, over parts of the time; ``ramp`` = t_a / T is spent speeding up, and slowing down.
+    """A trapezoidal velocity profile, eq. (22), for unit distance and time.
+
+    ``ramp`` = t_a / T is the fraction of the time spent accelerating, and decelerating.
 
     A ramp of 1/2 has no time of even speed. The way is 0 before and 1 after, whatever the time.
     """
@@ -66,9 +68,15 @@ class Trapezoid:
 
 
 def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trapezoid, float]:
-    """(profile, time [s]) of a way [m, rad] at a top speed and an acceleration: how the paper sets its transitions.
+    """Return a trapezoidal velocity profile for a distance, a top speed and an acceleration.
 
-    A way too short for the top speed is a triangle, with ``ramp`` 1/2.
+    Args:
+        distance: [m or rad]
+        speed: [m/s or rad/s]
+        acceleration: [m/s² or rad/s²]
+
+    Returns:
+        Profile and duration [s]; a triangle if the distance is too short for the top speed.
     """
     for what, value in (("distance", distance), ("speed", speed), ("acceleration", acceleration)):
         positive_number(value, f"the {what} of a trapezoidal transition")
@@ -81,7 +89,7 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
 
 @dataclass(frozen=True)
 class Ellipse:
-    """Half an ellipse from one foothold to the next: L forward, W to the left (half the way each), H up [m]."""
+    """Half an ellipse from one foothold to the next: L forward, W to the left (half of each distance), H up [m]."""
 
     half_step: float  # L
     half_side: float = 0.0  # W

@@ -18,7 +18,16 @@ from nptrace._types import Operand, Scalar
 def foot_offset(
     gait: Gait, phase: Float[ndarray, "n"], curve: swing.Bezier = swing.NORMALISED
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Offsets (x, z) [m] of the feet from their places under the hips, at phases in [0, 1)."""
+    """Return the offsets of the feet from their positions under the hips.
+
+    Args:
+        gait: The gait.
+        phase: Phases in [0, 1).
+        curve: Shape of the swing.
+
+    Returns:
+        x and z [m].
+    """
     x_stance, z_stance = stance.position(phase * (1.0 / gait.duty), gait.half_stride, gait.depth)
     flight = 1.0 - gait.duty
     x_swing, z_swing = _swing(curve, gait, phase * (1.0 / flight) - gait.duty / flight)
@@ -39,7 +48,16 @@ def _swing(
 def foot_rate(
     gait: Gait, phase: Float[ndarray, "n"], curve: swing.Bezier = swing.NORMALISED
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Rates of the offsets [m/s] at a steady phase rate of 1 / T."""
+    """Return the velocities of the foot offsets, for a constant phase rate of 1 / T.
+
+    Args:
+        gait: The gait.
+        phase: Phases in [0, 1).
+        curve: Shape of the swing.
+
+    Returns:
+        Rates of x and z [m/s].
+    """
     flight = 1.0 - gait.duty
     dx_stance, dz_stance = stance.rate(phase / gait.duty, gait.half_stride, gait.depth)
     dx_swing, dz_swing = curve.scaled(gait.half_stride, gait.height).rate((phase - gait.duty) / flight)
@@ -51,8 +69,13 @@ def foot_rate(
 
 
 def start_ramp(gait: Gait, t: Scalar) -> Operand:
-    """Return the factor of both offsets at time t [s]: 3 u² - 2 u³ with u = t / ramp, 1 from then on.
+    """Return the factor of the foot offsets at the start of a gait, 3 u² - 2 u³ with u = t / ramp.
 
-    Without it some gaits throw the robot over at the first step.
+    Args:
+        gait: The gait.
+        t: Time [s].
+
+    Returns:
+        Factor, 1 after the ramp.
     """
     return smoothstep(t / gait.ramp) if gait.ramp > 0 else 1.0

@@ -16,8 +16,17 @@ _REST_SWINGS = 1.25  # swings: what lands, lands in it
 
 
 def named_plan(robot: Robot, text: str, speed: float | None = None, duration: float = 10.0) -> MotionPlan:
-    """The plan of a text: a name, and others that take over at their times. ``speed`` [m/s] of the walks among them,
-    which end standing at ``duration`` [s]."""
+    """Return a motion plan from a text, such as ``"trot; 4: postures"``.
+
+    Args:
+        robot: The robot.
+        text: A name, and others that take over at their times.
+        speed: Speed of walks and trots [m/s].
+        duration: When these end, standing [s].
+
+    Returns:
+        The plan.
+    """
     entries = [entry.strip() for entry in text.split(";")]
     plan: MotionPlan = _plan_of_name(robot, entries[0], speed, duration)
     last = 0.0
@@ -28,7 +37,9 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
         except ValueError:
             begin = math.nan
         if not colon or not math.isfinite(begin) or begin <= last:
-            raise InputError(f"a plan is a name and later ones with their times, 'walk; 3: trot; 6: yaw', got {text!r}")
+            raise InputError(
+                f"a plan is a name followed by others with their times, 'walk; 3: trot; 6: yaw', got {text!r}"
+            )
         plan, last = (
             Takeover(
                 first=plan, second=_plan_of_name(robot, name.strip(), speed, max(duration - begin, 0.0)), when=begin

@@ -26,7 +26,7 @@ LEGS = ("LF", "RF", "LH", "RH")
 
 @dataclass(frozen=True)
 class Pattern:
-    """Delays of the legs [cycles], part of a cycle that a foot is down, and a usual period [s]."""
+    """Phase offsets of the legs [cycles], duty factor, and a usual period [s]."""
 
     delays: tuple[float, float, float, float]
     duty: float
@@ -51,7 +51,7 @@ PATTERNS: Mapping[str, Pattern] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Gait:
-    """A pattern and the shape of its strides. SI units; constants of a simulation.
+    """A gait: phase offsets, duty factor, period, and the shape of its strides.
 
     A foot travels ``stride`` on the ground in every stance: twice the half stride L of the papers. It clears the ground
     by about ``height``, presses ``depth`` into it in mid-stance (virtually: the joints' targets do), and the hips stand
@@ -127,7 +127,15 @@ class Gait:
 
 
 def clock_phase(gait: Gait, t: float) -> Float[ndarray, "4"]:
-    """Phases of the legs at time t [cycles], frac(t / T - delay): a foot is down while its phase is below the duty."""
+    """Return the phases of the legs, frac(t / T - delay): a foot is in stance while its phase is below the duty factor.
+
+    Args:
+        gait: The gait.
+        t: Time [s].
+
+    Returns:
+        Phase of each leg [cycles].
+    """
     cycles = t / gait.period - np.array(gait.delays)
     return cycles - np.floor(cycles)
 
@@ -138,12 +146,24 @@ def stance(gait: Gait, phase: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
 
 
 def names() -> tuple[str, ...]:
-    """The patterns that ``named`` knows."""
+    """Return the names of all gait patterns.
+
+    Returns:
+        Names for ``named``.
+    """
     return tuple(PATTERNS)
 
 
 def named(name: str, **changes: Any) -> Gait:
-    """A gait by its pattern's name, with any of Gait's numbers changed: ``named("trot", period=0.4, stride=0.08)``."""
+    """Return a gait by the name of its pattern: ``named("trot", period=0.4, stride=0.08)``.
+
+    Args:
+        name: One of ``names()``.
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     if name not in PATTERNS:
         raise unknown("gait", name, PATTERNS, "choose from")
     pattern = PATTERNS[name]
@@ -151,52 +171,122 @@ def named(name: str, **changes: Any) -> Gait:
 
 
 def walk(**changes: Any) -> Gait:
-    """Lateral-sequence walk: three feet down, LH, LF, RH, RF in turn."""
+    """Return a lateral-sequence walk: LH, LF, RH, RF in turn, three feet in contact.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("walk", **changes)
 
 
 def amble(**changes: Any) -> Gait:
-    """Four beats, two or three feet down: a fast walk."""
+    """Return an amble, a fast walk: four beats, two or three feet in contact.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("amble", **changes)
 
 
 def trot(**changes: Any) -> Gait:
-    """Diagonal pairs in turn."""
+    """Return a trot: diagonal pairs alternate.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("trot", **changes)
 
 
 def pace(**changes: Any) -> Gait:
-    """The legs of a side together."""
+    """Return a pace: the two legs of a side together.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("pace", **changes)
 
 
 def canter(**changes: Any) -> Gait:
-    """Three beats: one fore foot, a diagonal pair, the other hind foot."""
+    """Return a canter, three beats: one fore foot, a diagonal pair, the other hind foot.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("canter", **changes)
 
 
 def transverse_gallop(**changes: Any) -> Gait:
-    """Fore pair then hind pair, each leading on the same side."""
+    """Return a transverse gallop: fore pair, then hind pair, leading on the same side.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("transverse_gallop", **changes)
 
 
 def rotary_gallop(**changes: Any) -> Gait:
-    """Fore pair then hind pair, leading on opposite sides."""
+    """Return a rotary gallop: fore pair, then hind pair, leading on opposite sides.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("rotary_gallop", **changes)
 
 
 def half_bound(**changes: Any) -> Gait:
-    """Both hind feet, then one fore foot after the other."""
+    """Return a half bound: both hind feet, then one fore foot after the other.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("half_bound", **changes)
 
 
 def bound(**changes: Any) -> Gait:
-    """Both fore feet, then both hind feet."""
+    """Return a bound: both fore feet, then both hind feet.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("bound", **changes)
 
 
 def pronk(**changes: Any) -> Gait:
-    """All four feet at once."""
+    """Return a pronk: all four feet at once.
+
+    Args:
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        The gait.
+    """
     return named("pronk", **changes)
 
 

@@ -99,7 +99,7 @@ class Footprint:
 # -- walking and trotting ----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WalkPlan:
-    """Cycles of a gait from standing to standing. Every foot steps once a cycle.
+    """A motion plan of gait cycles that starts and ends standing; every foot steps once per cycle.
 
     A cycle takes the body ``step`` forward, ``side`` to the left [m] and round by ``turn`` [rad, to the left], along an
     arc; feet rise by ``height``. ``sway`` [m] carries the body towards the side whose feet stand (a walk needs it where
@@ -128,7 +128,7 @@ class WalkPlan:
         for key in ("height", "rest"):
             number_from_zero(getattr(self, key), f"{key} of a plan")
         if self.sway and not self.rest:
-            raise InputError("a plan that sways needs a rest, in which the body leans before the first foot lifts")
+            raise InputError("a plan that sways needs a rest, during which the body leans before the first foot lifts")
         if not is_number(self.load_time) or not 1e-6 <= self.load_time <= 1.0:
             raise InputError(f"load_time of a plan must be between 1e-6 and 1 of a swing, got {self.load_time!r}")
         least = math.ceil(2.0 * self._speed_up_cycles)
@@ -270,10 +270,22 @@ def plan_walk(
     base_height: float | None = None,
     **options: Any,
 ) -> WalkPlan:
-    """A plan of a robot from standing to standing: ``options`` are those of WalkPlan.
+    """Plan body and foot trajectories that start and end standing.
 
-    Given a gait's name, its cycle is as long as ``swing_time`` [s] asks. A walk's duty is 0.8 unless given: with 3/4 a
-    foot would lift in the moment in which the last one lands.
+    Given the name of a gait, its cycle follows from ``swing_time``. The duty factor of a walk is 0.8 unless given: with
+    3/4, a foot would lift at the moment when the last one lands.
+
+    Args:
+        robot: The robot.
+        gait: Name, or a Gait.
+        step: Length of a step [m].
+        swing_time: [s]
+        duty: Duty factor.
+        base_height: Height of the base over the ground [m]; as standing unless given.
+        **options: Further fields of ``WalkPlan``.
+
+    Returns:
+        The plan.
     """
     if isinstance(gait, str):
         positive_number(swing_time, "swing_time of a plan")
@@ -292,7 +304,7 @@ def _first_lift(delay: float, duty: float) -> float:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Posture:
-    """A posture of the body over feet that stay: turned [rad] and moved [m] from how the robot stands."""
+    """A posture of the body over fixed feet: rotation [rad] and translation [m] relative to standing."""
 
     roll: float = 0.0
     pitch: float = 0.0
@@ -318,7 +330,7 @@ class Posture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """Postures one after the other, each reached at trapezoidal speed in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
     The first posture is where the body is at the start.
     """
@@ -333,7 +345,7 @@ class PosturePlan:
     def __post_init__(self) -> None:
         object.__setattr__(self, "postures", tuple(self.postures))
         if not self.postures or not all(isinstance(p, Posture) for p in self.postures):
-            raise InputError("a posture plan needs one Posture or more")
+            raise InputError("a posture plan needs at least one Posture")
         positive_number(self.move, "move of a posture plan")
         number_from_zero(self.hold, "hold of a posture plan")
 
@@ -367,7 +379,17 @@ class PosturePlan:
 
 
 def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share: float = 1.0) -> PosturePlan:
-    """Figure 12: roll ±5, pitch ±10, yaw ±20 degrees in turn, from and back to level. ``share`` of those angles."""
+    """Plan the postures of Fig. 12 of Yan et al. 2021: roll ±5, pitch ±10, yaw ±20 degrees, each from level and back.
+
+    Args:
+        robot: The robot.
+        move: Duration of each motion [s].
+        hold: Pause after each motion [s].
+        share: Fraction of these angles.
+
+    Returns:
+        The plan.
+    """
     turned = [
         Posture.degrees(**{key: sign * share * most}) for key, most in POSTURE_LIMITS_DEG.items() for sign in (1, -1)
     ]
@@ -375,6 +397,16 @@ def standing_postures(robot: Robot, move: float = 0.9, hold: float = 0.5, share:
 
 
 def yaw_swing(robot: Robot, degrees: float = 15.0, move: float = 0.9, hold: float = 0.5) -> PosturePlan:
-    """Figure 13: level, to -15 degrees, and to +15 in 0.9 s."""
+    """Plan the yaw motion of Fig. 13 of Yan et al. 2021: from level to -15 degrees, to +15 and back.
+
+    Args:
+        robot: The robot.
+        degrees: Amplitude [deg].
+        move: Duration of each motion [s].
+        hold: Pause after each motion [s].
+
+    Returns:
+        The plan.
+    """
     ends = (Posture(), Posture.degrees(yaw=-degrees), Posture.degrees(yaw=degrees), Posture())
     return PosturePlan(footprint=Footprint.of(robot), postures=ends, move=move, hold=hold)

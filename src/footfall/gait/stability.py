@@ -24,9 +24,13 @@ from nptrace._types import Operand, Scalar
 
 # -- polygons ----------------------------------------------------------------------------------------------------------
 def support_polygon(points: Float[ndarray, "n d"] | Sequence[Operand]) -> Float[ndarray, "m 2"]:
-    """Corners of the convex hull of points on the ground, anticlockwise; fewer than three if they lie in line.
+    """Return the convex hull of points projected onto the ground (Andrew's monotone chain).
 
-    Andrew's monotone chain. Only x and y count: the points are projected.
+    Args:
+        points: Points [m].
+
+    Returns:
+        Corners, anticlockwise; fewer than three if they lie on a line.
     """
     if not len(points):
         return np.zeros((0, 2))
@@ -50,9 +54,14 @@ def support_polygon(points: Float[ndarray, "n d"] | Sequence[Operand]) -> Float[
 
 
 def polygon_margin(polygon: Float[ndarray, "m 2"], point: Float[ndarray, "2"]) -> float:
-    """Distance of a point from the nearest side [m]: positive inside, negative outside; never positive of a line.
+    """Return the distance of a point from the nearest side of a polygon.
 
-    No polygon at all (no foot) gives minus infinity.
+    Args:
+        polygon: Corners, anticlockwise [m].
+        point: x and y [m].
+
+    Returns:
+        Positive inside, negative outside [m]; never positive for a line, minus infinity without corners.
     """
     x, y = float(point[0]), float(point[1])
     corners = [tuple(map(float, p)) for p in polygon]
@@ -68,12 +77,29 @@ def polygon_margin(polygon: Float[ndarray, "m 2"], point: Float[ndarray, "2"]) -
 
 
 def static_margin(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar], center: Float[ndarray, "3"]) -> float:
-    """Margin of the projected centre of mass in the polygon of the feet that touch [m]."""
+    """Return the static stability margin: that of the projected centre of mass in the support polygon.
+
+    Args:
+        feet: Positions of the feet [m].
+        contact: 1 for each foot in contact.
+        center: Position of the centre of mass [m].
+
+    Returns:
+        Margin [m].
+    """
     return polygon_margin(support_polygon(_touching(feet, contact)), center[:2])
 
 
 def wide_stability_margin(feet: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> float:
-    """Margin of the projected centre of mass in the polygon of all feet, touching or not [m]."""
+    """Return the wide stability margin, that of the centre of mass in the polygon of all feet, in contact or not.
+
+    Args:
+        feet: Positions of the feet [m].
+        center: Position of the centre of mass [m].
+
+    Returns:
+        Margin [m].
+    """
     return polygon_margin(support_polygon(feet), center[:2])
 
 
@@ -84,10 +110,20 @@ def energy_margin(
     mass: float,
     gravity: float = STANDARD,
 ) -> float:
-    """Least energy that tips the robot over a side of its support polygon [J]: Messuri and Klein 1985.
+    """Return the energy stability margin: the least energy that tips the robot over a side of its support polygon.
 
-    The centre of mass turns about the side, at the distance r from it; it must rise from its height h over that side
-    to r. Negative where it is beyond the side already; of one or two feet at most zero.
+    Messuri and Klein 1985. The centre of mass rotates about the side, at the distance r, and must rise from its height
+    h above the side to r.
+
+    Args:
+        feet: Positions of the feet [m].
+        contact: 1 for each foot in contact.
+        center: Position of the centre of mass [m].
+        mass: Mass of the robot [kg].
+        gravity: Magnitude of gravity [m/s²].
+
+    Returns:
+        Energy [J]; negative if the centre of mass is outside; at most zero with one or two feet.
     """
     touching = _touching(feet, contact)
     polygon = support_polygon(touching)
@@ -112,7 +148,15 @@ def energy_margin(
 
 # -- points ------------------------------------------------------------------------------------------------------------
 def center_of_pressure(points: Float[ndarray, "n 3"], forces: Float[ndarray, "n 3"]) -> Float[ndarray, "2"]:
-    """Where the ground's normal forces act [m]: NaN where there are none."""
+    """Return the centre of pressure.
+
+    Args:
+        points: Contact points [m].
+        forces: Forces of the ground [N].
+
+    Returns:
+        x and y [m]; NaN without normal force.
+    """
     normal = forces[:, 2]
     total = float(normal.sum())
     return points[:, :2].T @ normal / total if total > 0 else np.full(2, np.nan)
@@ -125,10 +169,19 @@ def zero_moment_point(
     mass: float = 1.0,
     gravity: float = STANDARD,
 ) -> Float[ndarray, "2"]:
-    """Where on the ground z = 0 gravity and inertia make no horizontal moment [m].
+    """Return the zero moment point on the ground z = 0.
 
-    x = c_x - (c_z c̈_x + L̇_y / m) / (c̈_z + g),  y = c_y - (c_z c̈_y - L̇_x / m) / (c̈_z + g); ``momentum_rate`` is L̇
-    about the centre of mass [N m]. In flight (c̈_z = -g) there is none: NaN.
+    x = c_x - (c_z c̈_x + L̇_y / m) / (c̈_z + g), y = c_y - (c_z c̈_y - L̇_x / m) / (c̈_z + g).
+
+    Args:
+        center: Position of the centre of mass [m].
+        acceleration: Acceleration of the centre of mass [m/s²].
+        momentum_rate: L̇ about the centre of mass [N m]; zero unless given.
+        mass: Mass of the robot [kg].
+        gravity: Magnitude of gravity [m/s²].
+
+    Returns:
+        x and y [m]; NaN in flight.
     """
     L = np.zeros(3) if momentum_rate is None else np.asarray(momentum_rate)
     lift = acceleration[2] + gravity
@@ -145,7 +198,18 @@ def zero_moment_point(
 def capture_point(
     center: Float[ndarray, "3"], velocity: Float[ndarray, "3"], gravity: float = STANDARD
 ) -> Float[ndarray, "2"]:
-    """Where the robot would have to step to come to rest over it [m]: c + ċ √(z / g), a linear inverted pendulum."""
+    """Return the capture point, where the robot must step to come to rest.
+
+    c + ċ √(z / g), for a linear inverted pendulum.
+
+    Args:
+        center: Position of the centre of mass [m].
+        velocity: Velocity of the centre of mass [m/s].
+        gravity: Magnitude of gravity [m/s²].
+
+    Returns:
+        x and y [m].
+    """
     if center[2] <= 0:
         raise InputError(f"a capture point needs a centre of mass above the ground, got {float(center[2])} m")
     return center[:2] + velocity[:2] * math.sqrt(center[2] / gravity)
@@ -155,7 +219,7 @@ def capture_point(
 def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar]) -> Float[ndarray, "m 3"]:
     array = np.asarray(feet, dtype=float)
     if len(contact) != len(array):
-        raise InputError(f"contact must say of every foot whether it touches: {len(array)} feet, got {len(contact)}")
+        raise InputError(f"contact needs one value per foot: {len(array)} feet, got {len(contact)}")
     return array[np.asarray(contact, dtype=bool)]
 
 

@@ -26,7 +26,7 @@ _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 
 @dataclass(frozen=True)
 class Bezier:
-    """A planar curve by its control points, forward x and upward z [m, or in units of stride and height]."""
+    """A planar Bézier curve by its control points, x forward and z up [m, or in units of stride and height]."""
 
     x: tuple[float, ...]
     z: tuple[float, ...]

@@ -56,8 +56,10 @@ class Anchored:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Takeover:
-    """``first`` until ``when`` [s], then ``second``, whose time begins there; its rest must outlast a swing of
-    ``first``, since feet in the air land in it."""
+    """A plan followed until ``when`` [s], and then another, whose time begins there.
+
+    The second plan must rest for longer than a swing of the first, since feet in the air land during that rest.
+    """
 
     first: MotionPlan
     second: WalkPlan | PosturePlan
@@ -69,9 +71,9 @@ class Takeover:
 
     def __post_init__(self) -> None:
         if not isinstance(self.second, WalkPlan | PosturePlan):
-            raise InputError(f"a plan is taken over by a WalkPlan or a PosturePlan, got {type(self.second).__name__}")
+            raise InputError(f"the second plan must be a WalkPlan or a PosturePlan, got {type(self.second).__name__}")
         if not is_number(self.when) or self.when < 0.0:
-            raise InputError(f"a plan is taken over at a time of 0 or more, got {self.when!r}")
+            raise InputError(f"the time of the takeover must be 0 or more, got {self.when!r}")
         object.__setattr__(self, "landings", np.array([self._landing(k) for k in range(len(LEGS))]))
         last_landing = float(self.landings.max()) - self.when
         if last_landing > self._pause + 1e-9:

@@ -23,7 +23,10 @@ from nptrace._types import Operand, Scalar
 
 @dataclass(frozen=True)
 class Transition:
-    """From the gait ``first`` to ``second``: begins at ``begin`` and takes ``duration`` [s]. Knees must bend alike."""
+    """A transition from the gait ``first`` to ``second`` that starts at ``begin`` and takes ``duration`` [s].
+
+    Knees must bend the same way in both.
+    """
 
     first: Gait
     second: Gait
@@ -40,7 +43,7 @@ class Transition:
                 raise InputError(f"{key} of a transition must be at least {least:g} s, got {value!r}")
         if self.first.knees != self.second.knees:
             raise InputError(
-                f"knees cannot turn round while walking: gait '{self.first.name}' has {self.first.knees},"
+                f"knees cannot change direction while walking: gait '{self.first.name}' has {self.first.knees},"
                 f" '{self.second.name}' has {self.second.knees}"
             )
 

@@ -30,8 +30,10 @@ from footfall.spatial.gravity import STANDARD, weight_of
 
 @dataclass(frozen=True)
 class Tuned:
-    """A gait, the joint gains [N m/rad], [N m s/rad] it was tuned with, the speed measured [m/s], if it was, and why
-    its steps are shorter than they would be, if they are."""
+    """A tuned gait with joint gains [N m/rad, N m s/rad], and the speed measured with them [m/s], if it was.
+
+    It also says why steps are shorter than they would be, if they are.
+    """
 
     gait: Gait
     kp: float
@@ -251,9 +253,20 @@ _MAX_OFF_DIAGONAL = 0.11  # hip heights off a diagonal that the usual trot bears
 
 
 def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
-    """A gait and gains that scale with a robot: lengths with its hips' height, times with sqrt(H / g), gains with its
-    weight. It needs a pose ``stand`` and the four feet. One whose mass lies far from the diagonals of its feet trots
-    at the same speed in shorter, quicker steps."""
+    """Return a gait and gains that scale with a robot.
+
+    Lengths scale with the height H of its hips, times with sqrt(H / g), gains with its weight. A robot whose centre of
+    mass is far from the diagonals of its feet trots at the same speed with shorter, quicker steps. The robot needs a
+    pose ``stand`` and four feet.
+
+    Args:
+        robot: The robot.
+        gait: Name of the gait.
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        Gait and gains.
+    """
     H = hip_height_of(robot)
     bent = _bent_height(robot, H)
     H = H if bent is None else bent
@@ -365,11 +378,19 @@ def distance_off_diagonal(robot: Robot) -> float:
 
 
 def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **changes: Any) -> Tuned:
-    """Known-good constants of a library robot; ``choice`` A to E for the Mini Cheetah's trot. Any other Robot has those
-    that scale with it (``scaled``), and so have other gaits of a library robot, with the gains of its trot.
+    """Return a tuned gait with gains for a robot.
 
-    Given a Robot rather than a name, the knees bend the way its joint limits allow: of the ways that were measured the
-    first that fits, else the other way, with an unknown speed. ``changes`` are those of ``Gait.replace``.
+    Library robots have tuned constants; for other robots and gaits they are scaled (``scaled``). Given a Robot rather
+    than a name, the knees bend as its joint limits allow.
+
+    Args:
+        robot: Name of a library robot, or a Robot.
+        gait: Name of the gait.
+        choice: Which set of constants: A to E for the Mini Cheetah's trot.
+        **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.
+
+    Returns:
+        Gait, gains, and the measured speed.
     """
     name = robot.name if isinstance(robot, Robot) else robot
     if isinstance(robot, Robot) and not choices(robot, gait):
@@ -405,7 +426,15 @@ def for_robot(robot: str | Robot, gait: str = "trot", choice: str = "A", **chang
 
 
 def choices(robot: str | Robot, gait: str = "trot") -> tuple[str, ...]:
-    """The sets of constants that were tuned for a robot; none for one that only bears a library robot's name."""
+    """Return the names of the tuned sets of constants of a robot and gait.
+
+    Args:
+        robot: The robot.
+        gait: Name of the gait.
+
+    Returns:
+        Names for ``for_robot(choice=...)``; none for a robot that only has the name of a library robot.
+    """
     if isinstance(robot, Robot):
         ours = robot.model_file is None and all(f"{leg}_knee" in robot.joint_names for leg in LEGS)
         return choices(robot.name, gait) if ours else ()
@@ -413,10 +442,17 @@ def choices(robot: str | Robot, gait: str = "trot") -> tuple[str, ...]:
 
 
 def at_speed(gait: Gait, speed: float) -> Gait:
-    """The gait with its stride set for a speed [m/s]; where that is much longer than its own, the cycle is shorter.
+    """Return a gait with stride and period for a speed.
 
-    Strides up to 1.4 times the gait's own keep its period; the rest of the speed comes from the period, down to 0.6 of
-    its own, and what then lacks from the stride again.
+    Up to 1.4 times its own stride the gait keeps its period; for higher speeds the period is shortened, to 0.6 of its
+    own at least, and the stride lengthened again beyond that.
+
+    Args:
+        gait: The gait.
+        speed: [m/s]
+
+    Returns:
+        The changed gait.
     """
     stride = speed * gait.duty * gait.period
     own = 1.4 * abs(gait.stride)

@@ -23,7 +23,7 @@ from footfall.spatial.quaternion import to_rotation
 
 @dataclass(frozen=True, kw_only=True)
 class RobotState:
-    """The state that a robot reports, joints and feet in footfall's order. It does not know where it is.
+    """The state that a robot reports, in footfall's order of joints and feet; its position is not known.
 
     ``foot_load``: what the feet carry [N], NaN where no sensor says.
     """
@@ -54,7 +54,7 @@ class RobotState:
 
 @runtime_checkable
 class Connection(Protocol):
-    """A robot at the other end."""
+    """The base class of connections to a robot, real or simulated."""
 
     @property
     def robot(self) -> Robot: ...

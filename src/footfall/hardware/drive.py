@@ -40,7 +40,9 @@ class DriveRow:
 
 @dataclass(kw_only=True)
 class Driver:
-    """``wanted``: the velocity command at a time since the controller took over [s]. ``duration`` [s] of walking.
+    """The loop that drives a robot.
+
+    ``wanted`` is the velocity command by the time since the controller took over [s], ``duration`` [s] that of walking.
 
     ``stop`` is asked every tick: "" to go on, "end" to sit down, "damp" to damp at once.
     """

@@ -47,8 +47,10 @@ class Bounds:
 
 
 class SafetyLimits:
-    """The limits of one robot. ``tilt`` [rad] of the trunk, ``beyond`` [rad] of the joints' limits, ``fast``: times
-    their speed limits."""
+    """Safety limits of a robot during a drive.
+
+    ``tilt`` of the trunk [rad], ``beyond`` the joint limits [rad], and ``fast``, a multiple of the joint speed limits.
+    """
 
     def __init__(self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2) -> None:
         self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast

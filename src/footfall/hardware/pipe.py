@@ -82,7 +82,7 @@ def send(descriptor: int, data: bytes) -> None:
 
 
 class PipeConnection:
-    """A robot whose states come on one file descriptor and whose commands go to another, such as 0 and 1."""
+    """A connection that reads states from one file descriptor and writes commands to another, such as 0 and 1."""
 
     def __init__(
         self, robot: Robot, states: int, commands: int, clock: Clock | None = None, rate: float = 500.0
@@ -105,7 +105,7 @@ class PipeConnection:
 
 
 class ProcessController:
-    """A controller that is a program: it gets a state on its standard input, and answers with a command.
+    """A controller in another program, which reads states from its standard input and writes commands.
 
     ``patience`` [s]: a program that does not answer within it fails the run. ``lines``: it is one that ``footfall
     export ROBOT locomotion`` wrote (``locomotion_main.c``): it gets q, v, the forces on the feet and the command

@@ -63,7 +63,7 @@ class RobotServer(Protocol):
 
 
 class RobotProtocol(ABC):
-    """How to connect to a robot, and how to serve a simulated one, in one protocol."""
+    """The base class of protocols: how to connect to a robot, and how to serve a simulated one."""
 
     starts: Mapping[str, str]  # states that a served robot may begin in, by the names that users say
 
@@ -88,7 +88,14 @@ class RobotProtocol(ABC):
 
 
 def protocol_named(name: str) -> RobotProtocol:
-    """Return the protocol that is registered under a name."""
+    """Return the protocol registered under a name, such as ``go2``.
+
+    Args:
+        name: Name of the entry point.
+
+    Returns:
+        The protocol.
+    """
     known = entry_points(GROUP)
     if name not in known:
         raise unknown("protocol", name, known)

@@ -23,7 +23,7 @@ _NEEDED = ("q", "v", "torque", "gyro", "acceleration")
 
 
 class Replay:
-    """A connection to a recording of ``footfall drive``, which has what the robot's sensors reported."""
+    """A connection that replays a recording of ``footfall drive`` with its sensor readings."""
 
     def __init__(self, recording: Recording) -> None:
         missing = [name for name in _NEEDED if name not in recording]

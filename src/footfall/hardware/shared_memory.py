@@ -78,7 +78,7 @@ class _Shared:
 
 
 class SharedConnection(_Shared):
-    """The controller's end: a robot that another process is. The robot's end makes the memory."""
+    """The controller's side of a connection by shared memory; the robot's side creates the memory."""
 
     def __init__(self, path: str | Path, robot: Robot, clock: Clock | None = None, rate: float = 500.0) -> None:
         super().__init__(path, robot, create=False)
@@ -98,7 +98,7 @@ class SharedConnection(_Shared):
 
 
 class SharedRobot(_Shared):
-    """The robot's end: says states, hears commands."""
+    """The robot's side of a connection by shared memory: writes states, reads commands."""
 
     def __init__(self, path: str | Path, robot: Robot) -> None:
         super().__init__(path, robot, create=True)

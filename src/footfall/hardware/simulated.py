@@ -42,7 +42,7 @@ class _Given(Controller):
 
 
 class SimulatedRobot:
-    """A robot that is moved on tick by tick: ``write`` a command, ``advance``, ``read`` its state.
+    """A simulated robot advanced tick by tick: ``write`` a command, ``advance``, ``read`` its state.
 
     Options are those of ``Simulation``: contact, ground, dt, start, ... ``clock`` paces a loop on the connection;
     unless one is given time goes as fast as it is asked for, and waiting moves the robot on. ``motors`` carry out the

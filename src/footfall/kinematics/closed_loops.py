@@ -51,7 +51,15 @@ def loop_rows(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | N
 
 
 def loop_error(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "m"]:
-    """e: how far the loops are open [m, rad]."""
+    """Return the constraint violation of the kinematic loops.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        One entry per constraint [m, rad]; zero if the loops are closed.
+    """
     return loop_rows(robot, q).error
 
 
@@ -163,11 +171,19 @@ def _tie(
 def closed_joints(
     robot: Robot, joints: Float[ndarray, "nj"], given: Sequence[int] | None = None
 ) -> Float[ndarray, "nj"]:
-    """``joints`` with the others changed so that every loop is closed; those in ``given`` keep their positions.
+    """Return joint positions with every kinematic loop closed.
 
-    given: numbers of joints in ``robot.joint_names``, as many as the loops leave free; the independent ones
-    (``loop_joints``) unless given. The others are found from where they are: near them, on their side of the linkage.
-    Newton's method, at most 20 iterations; traced and differentiated like everything else.
+    Newton's method from the given positions, at most 20 iterations: the solution is near them, on the same side of the
+    linkage. It can be traced and differentiated.
+
+    Args:
+        robot: The robot.
+        joints: Joint positions [rad or m], also the start of the iteration.
+        given: Numbers of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
+            has the default.
+
+    Returns:
+        All joint positions; those in ``given`` are unchanged.
     """
     if not robot.loops:
         return joints
@@ -175,7 +191,7 @@ def closed_joints(
     loose = known.dependent if given is None else tuple(j for j in known.involved if j not in set(given))
     if len(loose) != len(known.dependent):
         raise InputError(
-            f"the loops of robot '{robot.name}' decide {len(known.dependent)} joints, and {len(loose)} of theirs are"
+            f"the loops of robot '{robot.name}' determine {len(known.dependent)} joints, and {len(loose)} of theirs are"
             " not given"
         )
 
@@ -275,7 +291,7 @@ def _partition(robot: Robot) -> LoopJoints:
             dependent.append(best)
             open_to.remove(best)
     if len(dependent) < len(G):
-        raise InputError(f"the loops of robot '{robot.name}' hold the same joints twice: leave out what adds nothing")
+        raise InputError(f"the loops of robot '{robot.name}' constrain the same joints twice: remove the redundant one")
     independent = tuple(j for j in range(robot.nj) if j not in dependent)
     return LoopJoints(independent, tuple(sorted(dependent)), involved)
 

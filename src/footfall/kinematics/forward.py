@@ -25,15 +25,41 @@ def check_shape(robot: Robot, **arrays: tuple[ndarray, int]) -> None:
 
 
 def joint_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nj"]:
+    """Return the joint positions of a configuration.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        The last nj entries of q.
+    """
     return q[robot.nq - robot.nj :]
 
 
 def joint_rates(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nj"]:
+    """Return the joint velocities of a velocity.
+
+    Args:
+        robot: The robot.
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+
+    Returns:
+        The last nj entries of v.
+    """
     return v[robot.nv - robot.nj :]
 
 
 def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
-    """Return X_WB of the base, eq. (14); a fixed base is the world."""
+    """Return the pose X_WB of the base, eq. (14); a fixed base is the world.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        Rotation and position.
+    """
     if not robot.floating:
         return Transform.identity()
     _check_quaternion(robot, q)
@@ -55,9 +81,16 @@ def base_twist(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
 
 
 def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
-    """Return X_PB of every body in its parent: first the constant offset, then the joint's motion, eqs. (9)-(11).
+    """Return the pose X_PB of every body in its parent, eqs. (9)-(11).
 
-    Entry 0 is the base in the world.
+    Each is the constant offset followed by the motion of the joint.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        One transform per body; the first is the base in the world.
     """
     check_shape(robot, q=(q, robot.nq))
     X = [base_pose(robot, q)]
@@ -82,7 +115,8 @@ def body_poses(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
     """Return the pose X_WB of every body (forward kinematics), eq. (15).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
 
     Returns:
         A list of transforms, the base first.
@@ -113,8 +147,9 @@ def body_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
     """Return the twist of every body at its own origin in its own axes: Algorithm 1, eq. (13).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         A list of (ω, v) [rad/s, m/s], the base first.
@@ -131,7 +166,8 @@ def foot_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nf 
     """Return the centres of the feet in the world, eqs. (16)-(18).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
 
     Returns:
         One row a foot [m].
@@ -145,8 +181,9 @@ def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
     """Return the twists of the foot frames in *world* axes, eq. (37).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
         One row (ω, v) a foot [rad/s, m/s].
@@ -165,7 +202,8 @@ def center_of_mass(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3"]
     """Return the centre of mass of the whole robot in the world.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
 
     Returns:
         Position [m].

@@ -28,7 +28,14 @@ REFERENCES = ("local_world_aligned", "local", "world")
 
 
 def frame_names(robot: Robot) -> tuple[str, ...]:
-    """Return links and feet of a robot that have a frame."""
+    """Return the names of all frames of a robot: its links and feet.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        Names, for ``frame_pose`` and ``frame_jacobian``.
+    """
     return (*robot.tree.frames, *(name for name in robot.foot_names if name not in robot.tree.frames))
 
 
@@ -53,9 +60,10 @@ def frame_pose(
     """Return the pose X_WF of a link or foot.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        name: of the link or foot.
-        point: of its frame [m]; its origin unless given.
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        name: Name of the link or foot.
+        point: Point of its frame [m]; its origin unless given.
 
     Returns:
         ``.p`` is the origin in the world [m], ``.R`` has the axes as columns.
@@ -76,10 +84,11 @@ def frame_velocity(
     """Return the twist (ω, v) of a link or foot.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        v: angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        name: of the link or foot.
-        point: of its frame [m]; its origin unless given.
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
+        name: Name of the link or foot.
+        point: Point of its frame [m]; its origin unless given.
         reference: ``local_world_aligned``, ``local`` or ``world``.
 
     Returns:
@@ -105,9 +114,10 @@ def frame_jacobian(
     """Return the Jacobian of a link or foot, V = J v. A wrench (n, f) on it is the generalised force Jᵀ (n, f).
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        name: of the link or foot.
-        point: of its frame [m]; its origin unless given.
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        name: Name of the link or foot.
+        point: Point of its frame [m]; its origin unless given.
         reference: ``local_world_aligned``, ``local`` or ``world``.
 
     Returns:

@@ -39,7 +39,7 @@ _STARTS = 12  # postures from which an iteration begins, at most
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inverse:
-    """A posture for targets of some feet; one entry per foot, in the order of ``feet``."""
+    """Joint positions for foot targets; one entry per foot, in the order of ``feet``."""
 
     q: Float[ndarray, "nq"]  # the base as it was given
     joints: Float[ndarray, "nj"]  # [rad], all within their limits where feet were asked for
@@ -65,14 +65,14 @@ def inverse(
     shared: bool = False,
     finish: bool = True,
 ) -> Inverse:
-    """Return joint angles that put feet at targets, the base standing still.
+    """Solve the inverse kinematics of the feet, with a fixed base.
 
     Args:
         robot: The robot.
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
         method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` takes the closed form, and FABRIK for legs without.
         q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
-        frame: Of the targets: ``world``, or ``trunk`` (the base).
+        frame: Frame of the targets: ``world``, or ``trunk`` (the base).
         knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
         foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps the posture's where
             that reaches, and else lets it go.
@@ -80,6 +80,9 @@ def inverse(
         iterations: At most, from each of a few starts.
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
         finish: Damped least squares takes over where an iteration has come near and crawls.
+
+    Returns:
+        Joint positions of the whole robot, and per foot whether and how it was reached (``Inverse``).
     """
     if method not in METHODS:
         raise unknown("method of inverse kinematics", method, METHODS)

@@ -23,9 +23,10 @@ def feet_jacobian(
     """Return the geometric Jacobians of the feet: the twist of foot k is J[k] v.
 
     Args:
-        q: base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        frame: the axes of the twists.
-        R_WC: axes of the ground, normal last (contact frame only).
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        frame: The axes of the twists.
+        R_WC: Axes of the ground, normal last (contact frame only).
 
     Returns:
         J of shape (nf, 6, nv); angular before linear.
@@ -73,10 +74,20 @@ def feet_bias_acceleration(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> Float[ndarray, "nf 6"]:
-    """Return dJ/dt v: how the twist components of each foot frame change while v is held constant.
+    """Return dJ/dt v, the acceleration of the foot frames while v is constant.
 
-    ``world`` and ``contact`` axes do not turn, ``foot`` axes do. The contact point stays below the centre while the
-    sphere rolls over it, so its centripetal term is that of the centre alone.
+    ``world`` and ``contact`` axes do not rotate, ``foot`` axes do. The contact point stays below the foot's centre
+    while the sphere rolls, so its centripetal term is that of the centre.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Angular and linear acceleration of each foot [rad/s², m/s²].
     """
     X = joint_transforms(robot, q)
     V, A = body_velocities(robot, q, v), bias_accelerations(robot, X, v)

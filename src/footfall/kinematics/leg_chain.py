@@ -58,7 +58,7 @@ class Screw:
 
 @dataclass(frozen=True, kw_only=True)
 class LegChain:
-    """The screws of a leg, root to foot."""
+    """The joint screws of a leg, from root to foot."""
 
     name: str
     robot: str
@@ -87,7 +87,15 @@ class LegChain:
 
 
 def leg_chain(robot: Robot, foot: str) -> LegChain:
-    """Return the chain of the leg with the given foot; an InputError if nothing moves that foot alone."""
+    """Return the kinematic chain of a leg, for closed-form and iterative inverse kinematics.
+
+    Args:
+        robot: The robot.
+        foot: Name of the foot.
+
+    Returns:
+        The chain from the body that carries the leg to the foot.
+    """
     robot.foot(foot)
     return _leg_chain(robot, foot)
 
@@ -97,7 +105,7 @@ def _leg_chain(robot: Robot, foot: str) -> LegChain:
     tree, index = robot.tree, robot.foot_index(foot)
     moved = tree.leg_of(index)
     if not moved:
-        raise InputError(f"leg {foot} of robot '{robot.name}' has no joint of its own")
+        raise InputError(f"leg {foot} of robot '{robot.name}' has no joint that moves it alone")
     X, screws = Transform.identity(), []
     for j in moved:
         body = tree.bodies[j]
@@ -130,7 +138,15 @@ def _tail(screws: list[Screw]) -> int:
 
 
 def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
-    """Return the foot's centre in the carrier's frame [m]."""
+    """Return the position of a leg's foot.
+
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        angles: Joint values of the leg.
+
+    Returns:
+        Centre of the foot in the frame of the body that carries the leg [m].
+    """
     p = np.array(leg.foot)
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
         p = screw.pose(angle).point(p)
@@ -138,7 +154,15 @@ def foot_position(leg: LegChain, angles: Values) -> Float[ndarray, "3"]:
 
 
 def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 n"]]:
-    """Return the foot's centre in the carrier's frame [m], and its derivative by the leg's joints."""
+    """Return the position of a leg's foot and its Jacobian.
+
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        angles: Joint values of the leg.
+
+    Returns:
+        Centre of the foot in the frame of the body that carries the leg [m], and its derivative by the leg's joints.
+    """
     p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
         X = screw.pose(angle)

@@ -112,7 +112,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     moved = tree.leg_of(index)
     what = f"leg {leg} of robot '{robot.name}'"
     if not moved:
-        raise InputError(f"{what} has no joint of its own")
+        raise InputError(f"{what} has no joint that moves it alone")
     for j in moved:
         if tree.bodies[j].kind != "revolute":
             raise InputError(f"{what} has the {tree.bodies[j].kind} joint '{tree.joint_names[j - 1]}': {_closed()}")

@@ -38,7 +38,7 @@ _PARTS = ("ground", "rewards", "observations")
 
 @dataclass(frozen=True, eq=False)
 class CustomTask(Task):
-    """Another task with some parts changed.
+    """A task with some of its terms replaced.
 
     ground: a ``Ground`` with a ``friction``, or a name such as "rough:0.03". rewards: terms by name,
     ``term(robot, sensed, command, action)``, what a second of it is worth; they are added to the task's own.
@@ -60,7 +60,7 @@ class CustomTask(Task):
             raise InputError(f"rewards are functions by name, as {{'calm': calm}}, got {found}")
         for key in self.rewards:
             if key in self.inner.weights:
-                raise InputError(f"the task has a term '{key}' of its own: change its weight, or take another name")
+                raise InputError(f"the task already has a term '{key}': change its weight, or choose another name")
         robot = self.robot
         q, v = robot.state("stand")
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
@@ -71,11 +71,11 @@ class CustomTask(Task):
         if self.observations is not None:
             more = _tried("the own observation", self.observations, robot, sensed, Command())
             if np.ndim(more) != 1:
-                raise InputError(f"an own observation must be a vector, got shape {np.shape(more)}")
+                raise InputError(f"a user-defined observation must be a vector, got shape {np.shape(more)}")
         if self.commands_drawn is not None:
             command = _tried("the own command", self.commands_drawn, np.full(3, 0.5))
             if not isinstance(command, Command):
-                raise InputError(f"an own command must be a Command, got {type(command).__name__}")
+                raise InputError(f"a user-defined command must be a Command, got {type(command).__name__}")
 
     # -- the inner task's ----------------------------------------------------------------------------------------------
     @property

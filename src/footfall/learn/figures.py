@@ -35,7 +35,7 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
     """Draw reward, speed error, score (of walking: feet in time with the clock) and falls over the time of training."""
     if not curve:
-        raise InputError("a learning curve needs a row or more")
+        raise InputError("a learning curve needs at least one row")
     panels = (
         ("reward", "reward of a tick"),
         ("forward_error", "error of the forward speed [m/s]"),

@@ -137,7 +137,7 @@ def _info(result: TickResult) -> dict[str, ndarray]:
 
 
 class WalkEnv(gymnasium.Env):
-    """One robot: a batch of one, so that it moves as it would among thousands.
+    """A Gymnasium environment of one robot: a batch of one.
 
     robot: a library robot's name or a Robot. task: gains, weights, steps (``WalkTask``). Options: command, randomise,
     seconds, dtype, threads (``WalkLanes``), weights of the reward; and user-defined parts: ground, rewards,
@@ -215,7 +215,7 @@ def _only(array: ndarray) -> ndarray:
 
 
 class WalkVectorEnv(gymnasium.vector.VectorEnv):
-    """Thousands of robots on SIMD lanes and threads. A lane that is done is reset in the same step.
+    """A Gymnasium vector environment of many robots on SIMD lanes and threads, reset in the step in which they end.
 
     Lane k is seeded with seed + k and equals a ``WalkEnv`` with that seed bit for bit. Options as for ``WalkEnv``.
     """

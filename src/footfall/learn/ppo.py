@@ -160,7 +160,7 @@ class Rollout:
 
 
 class PPO:
-    """A training in the making: ``iterate`` until content."""
+    """A training by proximal policy optimization; ``iterate`` makes one update."""
 
     def __init__(self, env: VectorEnv, settings: Settings | None = None, seed: int = 0) -> None:
         from gymnasium.vector import AutoresetMode

@@ -18,7 +18,7 @@ LATEST = 10  # ticks
 
 @dataclass(frozen=True, kw_only=True)
 class Randomisation:
-    """Ranges to draw from, each (least, most); ``Randomisation.none()`` draws nothing but the command.
+    """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` draws only the command.
 
     friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
     [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start

@@ -137,7 +137,8 @@ class RecoverTask(Task):
         """Let robots get up within 4 s unless given, turned any way."""
         if not isinstance(policy, Policy):
             raise InputError(
-                "the policy is not wired as footfall wires policies that get up: see footfall policy check"
+                "the policy does not have the observations and actions of footfall's task recover: see footfall"
+                " policy check"
             )
         seconds = WITHIN if seconds is None else seconds
         up = assess_recovery(

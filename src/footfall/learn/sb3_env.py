@@ -58,12 +58,12 @@ class Sb3Walk(VecEnv):
         return [value] * len(self._chosen(indices))
 
     def set_attr(self, attr_name: str, value: object, indices: int | Sequence[int] | None = None) -> None:
-        raise InputError("robots of one batch have no attributes of their own: give options when it is made")
+        raise InputError("robots of a batch have no separate attributes: pass options when it is created")
 
     def env_method(
         self, method_name: str, *arguments: object, indices: int | Sequence[int] | None = None, **options: Any
     ) -> list[object]:
-        raise InputError("robots of one batch have no methods of their own: use a single footfall/Walk-v0")
+        raise InputError("robots of a batch have no separate methods: use a single footfall/Walk-v0")
 
     def env_is_wrapped(self, wrapper_class: object, indices: int | Sequence[int] | None = None) -> list[bool]:
         return [False] * len(self._chosen(indices))

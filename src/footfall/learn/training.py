@@ -413,7 +413,9 @@ def _task(name: str, robot: Robot, history: int | None, file: str | Path | None)
     task = TASKS[name].of(robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
-        raise InputError(f"the motors of '{file}' are later than a tick of the policy ({1e3 / drive.rate:g} ms)")
+        raise InputError(
+            f"the motors of '{file}' have a longer delay than a tick of the policy ({1e3 / drive.rate:g} ms)"
+        )
     changes: Given = {"drive": drive, "motors": motors, "joints": joints}
     return dataclasses.replace(task, **changes)  # type: ignore[type-var] # every task is a dataclass
 

@@ -84,7 +84,7 @@ COMMAND_RANGES: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WalkTask(Task):
-    """A robot, its drive, and what its walking is worth. ``weights`` change those of ``WEIGHTS``.
+    """The task of following a velocity command: robot, action interface and reward. ``weights`` override ``WEIGHTS``.
 
     dt: physics step [s]. lean: more than so many degrees is a fall, as is a trunk below 0.4 of its standing height.
     """

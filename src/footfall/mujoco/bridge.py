@@ -25,13 +25,13 @@ from nptrace._types import Foreign, Given, PyTree
 
 
 class Bridge:
-    """A controller that drives a robot in an ``MjModel`` of a user's own: its memory, its command, and its joints.
+    """A footfall controller that drives a robot in a user's own ``MjModel``.
 
     Args:
-        robot: the same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
-        controller: of footfall, a policy among them, or a user's own.
-        model: the ``MjModel``; its timestep must divide the controller's period.
-        command: that is followed until ``set_command`` changes it; that of the controller's gait unless given.
+        robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
+        controller: Controller of footfall, a policy among them, or a user's own.
+        model: The ``MjModel``; its timestep must divide the controller's period.
+        command: That is followed until ``set_command`` changes it; that of the controller's gait unless given.
 
     Raises:
         InputError: A joint of the robot is not in the model, or the timestep does not fit the controller's rate.
@@ -103,8 +103,8 @@ def step(model: Foreign, data: Foreign, controller: Bridge) -> None:
     """Take one tick of a footfall controller in a MuJoCo loop: its command, and the ``mj_step`` that fit into it.
 
     Args:
-        model: the ``MjModel``.
-        data: its ``MjData``, which is advanced.
+        model: The ``MjModel``.
+        data: Its ``MjData``, which is advanced.
         controller: a ``Bridge``, which knows the robot and keeps the controller's memory.
     """
     if not isinstance(controller, Bridge):

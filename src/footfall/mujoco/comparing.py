@@ -21,7 +21,7 @@ from nptrace._types import Json
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two recordings of one set-up: footfall's and MuJoCo's."""
+    """Two recordings of the same run, from footfall and from MuJoCo."""
 
     footfall: Recording
     mujoco: Recording
@@ -70,7 +70,7 @@ def compare(simulation: Simulation, duration: float = 10.0, progress: Progress =
     settings of ``footfall compare``. The simulation itself stays as it is.
 
     Args:
-        simulation: robot, controller, ground, command and pushes; on the true state, without sensors.
+        simulation: Robot, controller, ground, command and pushes; on the true state, without sensors.
         duration: [s].
         progress: True shows a bar; a function is called with (what, ticks done, ticks in all).
 

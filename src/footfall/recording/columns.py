@@ -118,7 +118,7 @@ def checked(columns: Mapping[str, Operand], robot: Robot, needed: tuple[str, ...
             raise InputError(f"column '{name}' has {len(array)} rows, 'time' has {rows}")
     time = arrays["time"]
     if rows and not (np.isfinite(time).all() and time[0] >= 0 and (np.diff(time) >= 0).all()):
-        raise InputError("the column 'time' must be finite, not negative, and must not run backwards")
+        raise InputError("the column 'time' must be finite, not negative, and must not decrease")
     return arrays
 
 

@@ -31,7 +31,7 @@ _ANGLES = ("yaw", "pitch", "roll")
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far one quantity is apart over the shared times: |a - b|."""
+    """The difference |a - b| of one quantity over the times that two recordings share."""
 
     quantity: str
     unit: str
@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """All quantities that both recordings hold, and the window [s] and the number of rows that they share."""
+    """Differences of all quantities that two recordings share, with the time window [s] and number of rows."""
 
     rows: tuple[Difference, ...]
     start: float
@@ -95,7 +95,15 @@ class Differences:
 
 
 def compare_recordings(a: Recording, b: Recording) -> Differences:
-    """How far two runs are apart: trunk, joints, forces, torques, energies, and whatever columns both have."""
+    """Return the differences of two runs: trunk, joints, forces, torques, energies, and all columns that both have.
+
+    Args:
+        a: The recording.
+        b: The other recording.
+
+    Returns:
+        Differences at the times that both have.
+    """
     for rec in (a, b):
         if not isinstance(rec, Recording):
             raise InputError(f"two Recordings are compared, got {type(rec).__name__}")

@@ -94,7 +94,7 @@ def rerun_command(meta: Mapping[str, Json]) -> str:
     words = meta.get("rerun")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(
-            "this recording was made by a program and not from options, so no command repeats it: see"
+            "this recording was made by a Python program, so no command repeats it: see"
             " meta['controller_settings'] and meta['command']"
         )
     return shlex.join(words)

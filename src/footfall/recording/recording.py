@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """The columns of one run, its events, and ``meta``: the run in words (robot, dt, controller, seed, ...)."""
+    """A recorded run: columns over time, events, and ``meta`` (robot, dt, controller, seed, ...)."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Recording:
     def __getitem__(self, name: str) -> ndarray:
         if not isinstance(name, str):
             raise InputError(
-                f"a column of a recording is taken by its name, got {name!r}: between() takes a stretch of it"
+                f"a column of a recording is selected by its name, got {name!r}: between() selects a time interval"
             )
         if name not in self.columns and name in hints.RECORDING:
             raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
@@ -299,7 +299,7 @@ class Recording:
         """The rows and events with start <= time <= end [s]; None leaves an end open."""
         for time in (start, end):
             if time is not None and not isinstance(time, Real):
-                raise InputError(f"a stretch of a recording is from a time to a time [s], got {time!r}")
+                raise InputError(f"an interval of a recording is given by two times [s], got {time!r}")
         low = -np.inf if start is None else start
         high = np.inf if end is None else end
         rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
@@ -322,12 +322,12 @@ class Recording:
         if suffix == ".nc":
             return cls.from_netcdf(path)
         if suffix in (".csv", ".parquet"):
-            raise InputError(f"{path} is a table for other programs: recordings are loaded of .mcap and .nc files")
+            raise InputError(f"{path} is a table for other programs: recordings are loaded from .mcap and .nc files")
         found = recording_file.read(path)
         if not found.whole:
             raise RecordingError(
                 f"{path} was not closed or is damaged ({found.messages} messages can be read, {found.lost_bytes} bytes"
-                f" cannot): 'footfall recover {path}' makes a whole recording of it"
+                f" cannot): 'footfall recover {path}' saves what can be read"
             )
         return cls(found.robot, found.columns or _no_rows(found.robot), found.events, found.meta)
 
@@ -349,7 +349,7 @@ class Recording:
         """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``.
 
         Args:
-            derived: also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
+            derived: Also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
         """
         from footfall.recording.tables import to_pandas
 
@@ -441,7 +441,7 @@ class Recording:
 
     def _floating(self) -> None:
         if not self.robot.floating:
-            raise InputError(f"robot '{self.robot.name}' stands on a fixed base: its trunk does not move")
+            raise InputError(f"robot '{self.robot.name}' has a fixed base: its trunk does not move")
 
     def _positive_duration(self) -> float:
         if self.duration <= 0:

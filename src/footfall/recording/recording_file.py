@@ -64,7 +64,15 @@ class RecoverResult:
 
 
 def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> RecoverResult:
-    """Save what can be read of a broken recording as a whole one, by default ``NAME.recovered.mcap`` beside it."""
+    """Save everything that can be read from a broken recording.
+
+    Args:
+        path: The broken recording.
+        out: File to write; ``NAME.recovered.mcap`` beside it unless given.
+
+    Returns:
+        The new path, and what was recovered and lost.
+    """
     source = Path(path)
     found = read(source)
     target = Path(out) if out is not None else source.with_name(f"{source.stem}.recovered.mcap")
@@ -231,9 +239,9 @@ def _layout(entries: Json) -> list[Layout]:
             ):
                 layout.append(Layout(name, kind, tuple(shape), unit))
             case _:
-                raise mcap_file.Damaged(f"its columns cannot be understood: {str(entry)[:80]}")
+                raise mcap_file.Damaged(f"its columns cannot be read: {str(entry)[:80]}")
     if len({c.name for c in layout}) < len(layout) or sum(8 * _count(c.shape) for c in layout) > _MOST_ROW_BYTES:
-        raise mcap_file.Damaged("its columns cannot be understood: a name twice, or too wide")
+        raise mcap_file.Damaged("its columns cannot be read: a name twice, or too wide")
     return layout
 
 
@@ -248,7 +256,7 @@ def _event(data: Json) -> Event:
     match data:
         case {"time": float() | int() as time, "name": str(kind), "message": str(message)}:
             return Event(float(time), kind, message)
-    raise mcap_file.Damaged(f"an event cannot be understood: {str(data)[:80]}")
+    raise mcap_file.Damaged(f"an event cannot be read: {str(data)[:80]}")
 
 
 def _json(text: str | bytes) -> Json:

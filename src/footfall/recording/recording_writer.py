@@ -128,7 +128,7 @@ class RecordingWriter:
         arrays = checked(columns, self.robot)
         stamps = np.rint(arrays["time"] * 1e9).astype("<u8")
         if len(stamps) and arrays["time"][0] < self._last_time:
-            raise InputError(f"time runs backwards: {arrays['time'][0]:g} s after {self._last_time:g} s")
+            raise InputError(f"time decreases: {arrays['time'][0]:g} s after {self._last_time:g} s")
         try:
             if self._dtype is None:
                 self._start(arrays)

@@ -89,7 +89,7 @@ class StoredColumns(LazyColumns):
 
     def _read(self, names: list[str]) -> None:
         if self._seen() != self._stamp:
-            raise RecordingError(f"the recording {self.path} has been written over since its run")
+            raise RecordingError(f"the recording {self.path} has been overwritten since its run")
         layout = [self._layout[name] for name in names]
         found = {c.name: np.empty((self.rows, *c.shape), c.kind) for c in layout}
         dtype = mcap_file.message_dtype(payload(list(self._layout.values())))

@@ -157,7 +157,7 @@ def _check_readable(path: Path) -> None:
         limit = _PATIENCE + path.stat().st_size / _PACE
         probe = subprocess.run([sys.executable, "-c", _PROBE, str(path)], capture_output=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        raise RecordingError(f"{path} is damaged: HDF5 does not come to its end within {limit:.0f} s") from None
+        raise RecordingError(f"{path} is damaged: HDF5 does not finish reading it within {limit:.0f} s") from None
     if probe.returncode:
         last = probe.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise RecordingError(f"{path} is not a recording of footfall: {last or 'HDF5 ends the process that reads it'}")

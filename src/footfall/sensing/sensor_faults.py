@@ -18,7 +18,7 @@ SENSORS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """One fault: ``Sensors(faults=(Fault("gyro", "missing", start=2.0, duration=0.1),))``.
+    """A sensor fault: ``Sensors(faults=(Fault("gyro", "missing", start=2.0, duration=0.1),))``.
 
     missing: NaN; frozen: the last good sample; stuck: at ``value``; bias: ``value`` is added, in the sensor's unit.
     start and duration [s]. axes: which of the sensor's numbers (the force on foot k has 3 k to 3 k + 2), all unless

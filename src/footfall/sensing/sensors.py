@@ -48,7 +48,7 @@ _TICK, _NUMBER = 3, 2  # words of 16 bits of a tick, and of a robot's number
 
 @runtime_checkable
 class Sensor(Protocol):
-    """The interface of a sensor; ``Reading`` is one, and what a user's own may derive from."""
+    """The base class of sensors; ``Reading`` is one."""
 
     @property
     def is_ideal(self) -> bool:
@@ -71,7 +71,7 @@ class Sensor(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """How a sensor tells the truth, in the unit of what it measures.
+    """The errors of a sensor: bias, noise, delay, rate and resolution, in the unit of the quantity.
 
     ``noise``: standard deviation of every sample. ``bias``: standard deviation of an offset that the seed draws once
     for every axis. ``resolution``: what samples are rounded to. ``delay`` [s] and ``rate`` [Hz] (None: every tick).

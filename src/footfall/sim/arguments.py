@@ -50,7 +50,7 @@ class FrozenAfterInit:
     def __setattr__(self, name: str, value: Given) -> None:
         if name in _MADE_OF and "state" in self.__dict__ and value is not self.__dict__.get(name):
             raise InputError(
-                f"a simulation keeps the {name} it was made with: make another, Simulation(..., {name}=...)"
+                f"the {name} of a simulation cannot be changed: create another, Simulation(..., {name}=...)"
             )
         super().__setattr__(name, value)
 
@@ -82,7 +82,10 @@ def check_law(contact: Given, dt: float) -> None:
     if not all(isinstance(each, ndarray) for each in result):
         raise InputError(f"{owner} must return arrays: np.array([...]) rather than [...]")
     if not all(np.array_equal(a, b, equal_nan=True) for a, b in zip(result, again)):
-        raise InputError(f"{owner} answers the same question in two ways: chance and clocks are frozen in machine code")
+        raise InputError(
+            f"{owner} returns two results for the same arguments: random numbers and clocks are constant in"
+            " compiled code"
+        )
     _check_derivatives(contact, dt)
 
 

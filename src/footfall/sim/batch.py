@@ -53,7 +53,7 @@ def check_options(options: Mapping[str, Given]) -> None:
 def constant_command(simulation: Simulation) -> Command:
     """Return the command of all robots of a batch to begin with."""
     if not isinstance(simulation.command, Command):
-        raise InputError("a batch holds its commands until they are set again: batch.set_command(...) between runs")
+        raise InputError("commands of a batch stay until they are set again: batch.set_command(...) between runs")
     return simulation.command
 
 
@@ -66,7 +66,7 @@ Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 
 
 class Batch(Summarised):
-    """n robots. ``free`` names parameters that differ between them: ``free=["trunk.mass", "ground.friction"]``.
+    """Many robots simulated by one compiled program. ``free`` names parameters that differ between them.
 
     uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
     unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
@@ -97,7 +97,7 @@ class Batch(Summarised):
         self.robot, model = self.simulation.robot, self.simulation.model
         if not model.acting.info.traceable:
             name = self.simulation.model.acting.name
-            raise InputError(f"a batch compiles its controller, and {name} runs in Python: take one of plain NumPy")
+            raise InputError(f"a batch compiles its controller, and {name} runs in Python: use one in plain NumPy")
         looks_at = ("forces",) if uses_foot_forces or model.acting.info.uses_foot_forces else ()
         self.first = reduced(self.simulation.state, *looks_at)
         inputs = Inputs(Command(), np.zeros(6))
@@ -275,7 +275,7 @@ class Batch(Summarised):
         within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
-            raise InputError(f"a batch runs for at least one tick, and for whole ones, got {ticks!r}")
+            raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}")
         if not isinstance(record, Sized):
             raise InputError(f"record is a list of robots by their numbers, got {record!r}")
         if any(closure.changed() is not None for closure in self._closures):  # a global, a gain, an entry of a dict
@@ -379,7 +379,7 @@ class Batch(Summarised):
         lanes of a vector may wait for the slowest of them. The batch stays as it is.
 
         Args:
-            ticks: of the controller, to look at.
+            ticks: Ticks of the controller, to look at.
 
         Returns:
             ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot

@@ -46,7 +46,10 @@ _AXES = ("x", "y", "z")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """x' = f(x, u), y = g(x, u) of a robot on a ground. ``ff.compile(ff.Block.f, block)`` and ``Block.g`` alike."""
+    """A robot on a ground as a system x' = f(x, u), y = g(x, u), for other solvers.
+
+    Both compile: ``ff.compile(ff.Block.f, block)``.
+    """
 
     robot: Robot
     contact: ContactModel = field(default_factory=Compliant.as_printed)
@@ -61,7 +64,7 @@ class Block:
             raise unknown("coordinates of a block", self.coordinates, COORDINATES)
         contact = as_contact_model(self.contact)
         if contact.hard:
-            raise InputError("a block has a rate x', and hard contact gives impulses: choose a compliant law")
+            raise InputError("a block has a rate x', and hard contact gives impulses: choose compliant contact")
         object.__setattr__(self, "contact", contact)
 
     # -- sizes and names ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"\s*([^:;]+):([^:;]*)")
 
 @dataclass(frozen=True)
 class Schedule:
-    """Commands by the time [s] from which each holds; before the first there is none, that is ``Command()``."""
+    """Commands with the time [s] from which each applies; ``Command()`` before the first."""
 
     entries: tuple[tuple[float, Command], ...]
 
@@ -91,7 +91,7 @@ def _scheduled_number(text: str, whole: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"{text.strip()!r} in the schedule's {whole.strip()!r} is no number") from None
+        raise InputError(f"{text.strip()!r} in the schedule's {whole.strip()!r} is not a number") from None
 
 
 def command_at(command: Commands, t: float) -> Command:

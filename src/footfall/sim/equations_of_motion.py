@@ -183,7 +183,7 @@ def count_iterations(
 
 def _inputs(world: World, state: State, command: JointCommand, push: ndarray) -> StepInputs:
     if world.joints.belt is not None and POSITION not in state.memory:
-        raise InputError("a step of joints behind belts needs their rotors: this one is given positions alone")
+        raise InputError("a step of joints behind belts needs the state of their rotors")
     return StepInputs(state.memory or world.contact.start(world.contacts), state, command, push)
 
 

@@ -166,7 +166,10 @@ class CudaBackend(CudaKernel):
 
 
 class GpuBatch:
-    """n robots on one GPU; arguments as for ``TickSource``, with as many threads as suit n unless given."""
+    """Many robots simulated on one GPU.
+
+    Arguments are those of ``TickSource``; the number of threads follows from the number of robots unless given.
+    """
 
     def __init__(
         self, robot: Robot, n: int, controller: Given = None, *, threads: int | None = None, **options: Any

@@ -59,7 +59,7 @@ class ModeTransition:
 
 @dataclass(frozen=True, kw_only=True)
 class HybridRun:
-    """A run, one row a step; both sides of a transition have a row each."""
+    """A run with contact modes, one row per step; states before and after a transition have one row each."""
 
     robot: Robot
     time: Float[ndarray, "t"]
@@ -156,7 +156,24 @@ def hybrid_run(
     coordinates: str = "minimal",
     gravity: Gravity = GRAVITY,
 ) -> HybridRun:
-    """Run from a state whose standing feet are on the ground; joint springs and damping act besides ``torques``."""
+    """Simulate a robot in the minimal coordinates of its contact modes, from impact to impact.
+
+    Joint springs and damping act besides ``torques``.
+
+    Args:
+        robot: The robot.
+        q: Configuration at the start, with the feet in contact on the ground.
+        v: Velocity at the start.
+        mode: Feet in contact at the start: ``"LF+RH"``, or 1 for each.
+        duration: [s]
+        torques: Function of (t, q, v) that returns joint torques [N m].
+        dt: Step [s].
+        coordinates: ``minimal`` or ``excess``.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        States, modes and impacts over time.
+    """
     if coordinates not in COORDINATES:
         raise unknown("coordinates of a hybrid run", coordinates, COORDINATES)
     for name, value in (("duration", duration), ("dt", dt)):
@@ -278,7 +295,7 @@ class _Runner:
         for mode in sorted((np.stack(way) for way in product(*ways)), key=lambda mode: -float(mode.sum())):
             if goes(mode):
                 return mode
-        raise FootfallError(f"no {what} of the feet of '{self.robot.name}' agrees with itself at {self.time:.4f} s")
+        raise FootfallError(f"no consistent {what} of the feet of '{self.robot.name}' was found at {self.time:.4f} s")
 
     def _foot_speeds(self) -> Float[ndarray, "nf 3"]:
         return foot_velocities(self.robot, self.q, self.v)[:, 3:]

@@ -60,7 +60,7 @@ ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of 
 
 @dataclass(frozen=True)
 class Belt:
-    """A belt between motors and joints; one number for all joints, or one each, as seen at the joint.
+    """Elastic belts between motors and joints, as seen at the joint; one number for all joints, or one each.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
     ``encoder`` says which side the motor's feedback measures.
@@ -124,8 +124,8 @@ class Belt:
         """Return the kinetic energy [J] that a robot has more than with its armatures at its joints' rates.
 
         Args:
-            rates: of the joints [rad/s], after any other axes.
-            rotor_rates: of the rotors behind belts [rad/s].
+            rates: Rates of the joints [rad/s], after any other axes.
+            rotor_rates: Rates of the rotors behind belts [rad/s].
         """
         turning = armatures(robot) if self.inertia is None else np.zeros(robot.nj)
         return 0.5 * np.sum(self.rotors(robot) * rotor_rates**2 - turning * rates**2, axis=-1)
@@ -139,9 +139,9 @@ class Belt:
         which is k s² / 2 to first order in dt.
 
         Args:
-            ahead: angles of the rotors less those of their joints [rad], after any other axes.
-            faster: rates of the rotors less those of their joints [rad/s].
-            dt: of the step that led there [s].
+            ahead: Angles of the rotors less those of their joints [rad], after any other axes.
+            faster: Rates of the rotors less those of their joints [rad/s].
+            dt: Dt of the step that led there [s].
         """
         before = ahead - dt * faster
         s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))
@@ -284,7 +284,7 @@ class JointModel:
         if self.belt is not None and not isinstance(self.belt, Belt):
             raise InputError(f"belt of a joint model must be a Belt or None, got {self.belt!r}")
         if self.belt is not None and not _is_zero(self.backlash):
-            raise InputError("a joint model with a belt has no backlash beside it: give the belt its play")
+            raise InputError("a joint model with a belt cannot have backlash as well: set the play of the belt")
         limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
         for key, least in limits.items():
             value = getattr(self, key)

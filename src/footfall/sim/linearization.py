@@ -47,7 +47,14 @@ _NQ, _NV = 7, 6  # of a free body
 
 
 def whole_state(simulation: Simulation) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """Return (q, v) of a simulation as it is: the robot's, then position, quaternion and (ω, v) of every free body."""
+    """Return the state of robot and free objects of a simulation.
+
+    Args:
+        simulation: The simulation.
+
+    Returns:
+        q and v: the robot's, then position, quaternion and (ω, v) of every object.
+    """
     rows = list(simulation.state.objects)
     q = [simulation.q, *(row[:_NQ] for row in rows)]
     return np.concatenate(q), np.concatenate([simulation.v, *(row[_NQ:] for row in rows)])
@@ -98,7 +105,7 @@ def state_deviation(world: World, q_from: ndarray, q_to: ndarray) -> ndarray:
 # -- the closed loop ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LinearisedLoop(Summarised):
-    """x' ≈ f(x, u) + A δx + B δu of some ticks; u is the user's command."""
+    """The linearization x' ≈ f(x, u) + A δx + B δu of some ticks in closed loop; u is the user's command."""
 
     A: Float[ndarray, "n n"]
     B: Float[ndarray, "n nu"]
@@ -118,7 +125,15 @@ class LinearisedLoop(Summarised):
 
 
 def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
-    """Return A and B of the ticks that a simulation would make next; it stays where it is."""
+    """Linearize the closed loop of a simulation over its next ticks; it is not advanced.
+
+    Args:
+        simulation: The simulation.
+        ticks: Number of ticks.
+
+    Returns:
+        A and B.
+    """
     if not isinstance(simulation, Simulation) or simulation.controller is None:
         raise InputError(f"a closed loop is that of a Simulation, got {type(simulation).__name__}")
     ticks = whole_number(ticks, "the number of ticks", 1)
@@ -127,7 +142,7 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
         raise InputError(f"controller {model.acting.name} runs in Python: it has no derivative")
     state = replace(state, memory=model.acting.refresh_memory(state.memory))
     if model.world.objects:
-        raise InputError("what is linearised is a robot alone: leave out its objects")
+        raise InputError("linearization supports only the robot: remove the objects")
     inputs = simulation.inputs_at(float(state.tick))
     advance, derivative = _compiled(model, _Example(state, inputs))
     free = ground_inputs(model)
@@ -259,7 +274,7 @@ INPUTS = ("torque", "position", "velocity", "kp", "kd", "push")
 
 @dataclass(frozen=True, repr=False)
 class Linearised(Summarised):
-    """x' ≈ f(x, u) + A δx + B δu; every array has the robots' axis first where there are many."""
+    """The linearization x' ≈ f(x, u) + A δx + B δu; with many states, arrays have their axis first."""
 
     A: Float[ndarray, "*n nd nd"]
     B: Float[ndarray, "*n nd nu"]
@@ -273,7 +288,7 @@ class Linearised(Summarised):
 
 
 class LinearStep:
-    """The step of a world, compiled, with its derivatives by the state and by ``by``.
+    """The compiled step of a world, with its derivatives by the state and by ``by``.
 
     Under contact models that remember (stance, complementarity) the step of a simulation begins with what its contacts
     remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as a run
@@ -283,13 +298,13 @@ class LinearStep:
         world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
             are taken.
         dt: [s]; 1 ms for a world unless given.
-        by: one or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
+        by: One or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
             world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
-        steps: how many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
+        steps: How many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
             of them together.
-        exact: where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
+        exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
             all of them; without, that direction is held, which is faster.
-        free: parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+        free: Parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
             (``like``).
     """
 
@@ -486,12 +501,25 @@ def linearize(
     steps: int | None = None,
     ticks: int = 1,
 ) -> Linearised | LinearisedLoop:
-    """Return A, B of the step at a state, or at n states at once: then q is (n, nq), A (n, 2nv, 2nv).
+    """Linearize a simulation step at one state, or at n states at once.
 
-    ``linearize(simulation)`` without a state is the closed loop: controller and physics of the ``ticks`` that the
-    simulation would make next, by the whole of what one tick hands to the next and by the user's command
-    (``sim.linearization``). What is compiled is kept, so that calling again costs the derivative alone. Options, and
-    what contacts remember before the step, as for ``LinearStep``.
+    ``linearize(simulation)`` without a state linearizes the closed loop, controller and physics, of its next ``ticks``,
+    by everything that one tick passes to the next and by the user's command. Compiled code is kept between calls.
+
+    Args:
+        world: A simulation, or a ``World``.
+        q: Configuration, or n of them.
+        v: Velocity, or n of them.
+        command: Joint command that is held.
+        push: Wrench on the base [N m, N].
+        dt: Step [s]; the simulation's unless given.
+        by: Inputs u: ``torque``, ``position``, ``velocity``, ``kp``, ``kd``, ``push``, or parameters such as
+            ``trunk.mass``.
+        steps: Steps of dt for which the command is held; those of a tick unless given.
+        ticks: Number of ticks, for the closed loop.
+
+    Returns:
+        A and B of x⁺ = A x + B u, for n states with a leading axis.
     """
     if q is None and v is None and isinstance(world, Simulation):
         if not (command is None and push is None and dt is None and steps is None and by == "torque"):
@@ -576,7 +604,7 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
             raise InputError("a simulation has its own dt and steps per tick: for others linearise sim.model.world")
         return world.model.physics if isinstance(world, Simulation) else world
     if not isinstance(world, World):
-        raise InputError(f"what is linearised is a World or a Simulation, not {type(world).__name__}")
+        raise InputError(f"linearize takes a World or a Simulation, not {type(world).__name__}")
     dt, steps = 1e-3 if dt is None else dt, 1 if steps is None else steps
     if not np.isfinite(dt) or not 1e-7 <= dt <= 0.02:
         raise InputError(f"dt must lie between 1e-7 and 0.02 s, got {dt}")

@@ -40,7 +40,7 @@ MOST_DELAY = 0.1  # [s]; more is no delay of a motor
 
 @dataclass(frozen=True, eq=False)
 class MotorModel:
-    """Bias [rad], gain and delay [s] of every joint; one number stands for all."""
+    """Motor errors: bias [rad], gain and delay [s], for all joints or for each."""
 
     bias: Float[ndarray, "nj"] | float = 0.0
     gain: Float[ndarray, "nj"] | float = 1.0
@@ -119,7 +119,7 @@ def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
 
 @dataclass(frozen=True, eq=False)
 class ThroughMotors(ControllerWrapper):
-    """A controller behind motors; plain NumPy, compiled with the physics if the controller is."""
+    """A controller behind motors with errors; compiled with the physics if the controller is."""
 
     inner: Controller
     motors: MotorModel
@@ -154,7 +154,15 @@ COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)  # of a table of one row a joi
 
 
 def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
-    """Return (robot, motors, joint effects) from the file that ``footfall identify motors`` writes."""
+    """Read the file that ``footfall identify motors`` writes.
+
+    Args:
+        path: The file.
+        robot: Robot that it was identified for.
+
+    Returns:
+        Robot with identified joints, motors, and joint effects.
+    """
     content = read_motors_file(path)
     try:
         whose, joints, table = content["robot"], tuple(content["joints"]), np.array(content["table"], dtype=float)
@@ -180,7 +188,15 @@ def motors_of(table: ndarray) -> MotorModel:
 
 # -- heat --------------------------------------------------------------------------------------------------------------
 def overheating(robot: Robot, mean_square: Float[ndarray, "nj"]) -> str | None:
-    """Return a sentence about motors whose root-mean-square torque exceeds their continuous one, if there are any."""
+    """Return a sentence about motors whose root-mean-square torque exceeds their continuous torque.
+
+    Args:
+        robot: The robot.
+        mean_square: Mean of the squared torque of each joint [N² m²].
+
+    Returns:
+        The sentence, or None.
+    """
     rms = dict(zip(robot.joint_names, np.sqrt(mean_square)))
     hot = [a for a in robot.actuators if rms[a.joint] > a.continuous_torque]
     if not hot:

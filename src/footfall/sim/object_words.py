@@ -69,7 +69,7 @@ def _made(part: str) -> FreeBody:
         if key not in known:
             raise unknown(f"word about a {kind}", key, known)
         if not given or key in fields:
-            raise InputError(f"an object says each {key}=VALUE once, got {part.strip()!r}")
+            raise InputError(f"an object has {key}=VALUE twice, got {part.strip()!r}")
         fields[key] = _read(key, value)
     for key in _NEEDED[kind]:
         if key not in fields:

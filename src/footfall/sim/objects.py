@@ -242,7 +242,7 @@ def objects_and_solids(
     if not named:
         return (), ()
     if isinstance(contact, Stance):
-        raise InputError("free bodies need compliant or complementarity contact: stance contact knows feet alone")
+        raise InputError("free bodies need compliant or complementarity contact: stance contact supports only feet")
     if integrator not in ("linearly_implicit", "semi_implicit_euler"):
         raise InputError(f"free bodies are stepped by linearly_implicit or semi_implicit_euler, not {integrator}")
     parts = collisions if collisions is True else [PARTS[0], *_names(collisions)]

@@ -27,7 +27,7 @@ Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
 
 @dataclass(frozen=True, kw_only=True)
 class Push:
-    """A force [N] for a while, in world axes; ``moment`` [N m] as well if given.
+    """A force [N], and moment [N m], on the robot for some time, in world axes.
 
     It acts on the base at its origin, or on the ``link`` that is named, at a ``point`` [m] of it in its own axes.
     """
@@ -87,9 +87,11 @@ def parse_pushes(text: str | None) -> tuple[Push, ...]:
         try:
             start, duration, x, y, z = (float(cell) for cell in cells[:5])
         except ValueError:
-            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {entry.strip()!r}") from None
+            raise InputError(
+                f"a push is 'start, duration, x, y, z' and optionally a link, got {entry.strip()!r}"
+            ) from None
         if len(cells) > 6:
-            raise InputError(f"a push reads 'start, duration, x, y, z' and a link, got {entry.strip()!r}")
+            raise InputError(f"a push is 'start, duration, x, y, z' and optionally a link, got {entry.strip()!r}")
         pushes.append(Push(start=start, duration=duration, force=(x, y, z), link=cells[5] if len(cells) == 6 else None))
     return tuple(pushes)
 

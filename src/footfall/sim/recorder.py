@@ -70,7 +70,7 @@ class Recorder:
         self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
         self.events: list[Event] = []
         if path is not None and Path(path).suffix in TABLES:
-            raise InputError(f"a run is written as it goes to an .mcap file: run it, then rec.save({str(path)!r})")
+            raise InputError(f"a run is recorded to an .mcap file: run it, then rec.save({str(path)!r})")
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
         self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
         self._new_events: list[Event] = []

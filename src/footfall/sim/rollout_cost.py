@@ -27,7 +27,18 @@ Cost = Callable[..., PyTree]
 
 
 def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: int, cost: Cost) -> PyTree:
-    """Return the sum of ``cost(q, v, command)`` after each of so many ticks; the command is the controller's."""
+    """Return the sum of a cost over ticks; it can be traced and differentiated.
+
+    Args:
+        model: What is simulated.
+        state: State at the start.
+        inputs: User's command and pushes.
+        ticks: Number of ticks.
+        cost: ``cost(q, v, command)`` of the state after a tick and its joint command.
+
+    Returns:
+        The sum.
+    """
 
     def body(_: Scalar, carry: tuple[RunState, PyTree]) -> tuple[RunState, PyTree]:
         after, command = tick(model, carry[0], inputs)
@@ -37,7 +48,7 @@ def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: 
 
 
 class RolloutCost:
-    """The mean of a cost over ``duration`` [s] from a simulation's present state, as a function of named parameters.
+    """The mean of a cost over ``duration`` [s] from a simulation's present state, as a function of parameters.
 
     cost: plain NumPy, ``cost(q, v, command)``, of the state after a tick and the ``JointCommand`` in it.
     free: ``"trunk.mass"``, ``"ground.friction"``, ``"controller.kp"``, ``"controller.gait.period"``, ...
@@ -47,7 +58,9 @@ class RolloutCost:
         self.model, self.free = simulation.model, (free,) if isinstance(free, str) else tuple(free)
         self.ticks = round(duration / self.model.period)
         if self.ticks < 1 or not self.free:
-            raise InputError("a rollout needs a tick or more and parameters to differentiate by: free=['trunk.mass']")
+            raise InputError(
+                "a rollout needs at least one tick and parameters to differentiate by: free=['trunk.mass']"
+            )
         if not self.model.acting.info.traceable:
             raise TraceError(f"controller {self.model.acting.name} runs in Python: a gradient needs one of plain NumPy")
         self.nominal = {path: np.array(self.model.parameter(path), dtype=float) for path in self.free}
@@ -69,7 +82,7 @@ class RolloutCost:
     def _filled(self, values: Mapping[str, Given] | None) -> dict[str, PyTree]:
         for path in values or {}:
             if path not in self.nominal:
-                raise InputError(f"'{path}' is no free parameter of this rollout: {', '.join(self.free)}")
+                raise InputError(f"'{path}' is not a free parameter of this rollout: {', '.join(self.free)}")
         return {path: np.asarray((values or {}).get(path, own), dtype=float) for path, own in self.nominal.items()}
 
     @cached_property

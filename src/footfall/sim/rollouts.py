@@ -142,7 +142,7 @@ class TickBatch:
             wrong = np.flatnonzero(~np.isfinite(getattr(self.commands, key)[row]))
             if len(wrong):
                 who = f"controller {model.acting.name} (tick {round(self.time[row] / model.period) - 1})"
-                return f"{who} asked for a {key} that is not finite at joint '{joints[wrong[0]]}'"
+                return f"{who} commanded a {key} that is not finite at joint '{joints[wrong[0]]}'"
         for name, array in (("position", q), ("rate", v)):
             wrong, first = np.flatnonzero(~np.isfinite(array[row])), array.shape[1] - len(joints)
             if len(wrong) and wrong[0] >= first:
@@ -316,7 +316,8 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
         )
         if _form(after) != _form(memory):
             raise TraceError(
-                f"its memory changes its form from {_form(memory)} to {_form(after)}: give what it begins with, as in"
+                f"its memory changes its structure from {_form(memory)} to {_form(after)}: give what it begins"
+                " with, as in"
                 " @ff.controller(rate=..., memory=...)"
             )
         return commanded.broadcast(robot.nj), after
@@ -503,7 +504,7 @@ class PythonBackend(Backend):
             value = np.asarray(getattr(command, f.name), dtype=float)
             if not np.isfinite(value).all():
                 joint = robot.joint_names[int(np.flatnonzero(~np.isfinite(value))[0])]
-                raise InputError(f"{where} asked for a {f.name} that is not finite at joint '{joint}'")
+                raise InputError(f"{where} commanded a {f.name} that is not finite at joint '{joint}'")
         return command, memory
 
 

@@ -47,6 +47,12 @@ def _plans() -> Iterable[str]:
     return PLANS
 
 
+def _tasks() -> Iterable[str]:
+    from footfall.sim.sampling_tasks import TASKS
+
+    return TASKS
+
+
 def _contacts() -> Iterable[str]:
     from footfall.contact.model import MODELS
 
@@ -125,7 +131,7 @@ def _option(
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """One run, by the options of the command line."""
+    """The options of a run, as on the command line."""
 
     robot: str = field(metadata={"choices": _robots, "page": "mini_cheetah"})
     _: KW_ONLY
@@ -154,8 +160,8 @@ class RunOptions:
     )
     controller: str = _option(
         "pd",
-        "hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, learned, lqr, plan,"
-        " wheels, a policy's file (.npz, .onnx), or module:name of your own.",
+        "hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, sampling, learned,"
+        " lqr, plan, wheels, a policy's file (.npz, .onnx), or module:name of your own.",
         choices=_controllers,
         page="whole_body",
         compare=True,
@@ -178,6 +184,9 @@ class RunOptions:
     )
     nmpc_contact: str | None = _option(
         None, "Of --controller nmpc: scheduled by the gait (default), or implicit: found."
+    )
+    task: str | None = _option(
+        None, "Of --controller sampling: walk (default), get_up, hind_legs, hop.", choices=_tasks
     )
     kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
     kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)

@@ -56,6 +56,8 @@ from footfall.sim.commanding import Schedule, unfollowed
 from footfall.sim.motors import MotorModel, read_identified
 from footfall.sim.object_words import in_words
 from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, model_options, simulation_arguments
+from footfall.sim.sampling import PlanningTask, Sampling
+from footfall.sim.sampling_tasks import task_named
 from footfall.sim.simulation import Simulation
 from footfall.sim.standing_lqr import lqr_stand
 from footfall.sim.start import standing_start
@@ -86,7 +88,14 @@ class Planned:
 
 
 def read_run_file(path: str | Path) -> dict[str, Given]:
-    """Read the options in a run file; a key that is none is refused with the nearest that is."""
+    """Read the options in a run file (TOML); an unknown key is refused with the nearest known one.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Options by name.
+    """
     file = Path(path)
     keys = parse_toml(read_toml_text(file, "the run file"), str(file))
     for key in keys:
@@ -149,10 +158,13 @@ def plan(
     """Return the simulation that options describe.
 
     Args:
-        robot: that is simulated.
-        options: of the run.
-        constants: change the gait's own (``{"duty": 0.6}``).
-        own: the controller, where the options name one as ``module:name``: code is not loaded from options.
+        robot: That is simulated.
+        options: Options of the run.
+        constants: Change the gait's own (``{"duty": 0.6}``).
+        own: The controller, where the options name one as ``module:name``: code is not loaded from options.
+
+    Returns:
+        Simulation, options and start ramp.
     """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
@@ -175,6 +187,11 @@ def plan(
         first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
     followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
     start = standing_start(robot, controller, ground, first, options.drop)
+    task = controller.task if isinstance(controller, Sampling) else None
+    special: dict[str, Given] = {}
+    if isinstance(task, PlanningTask):
+        start = task.start_state(robot, options.seed) or start
+        special = task.simulation_options
     sensors = Sensors.realistic(options.seed) if options.estimate else None
     acting: Controller = Estimated(controller) if options.estimate else controller
     simulation = Simulation(
@@ -185,6 +202,7 @@ def plan(
         start=start,
         sensors=sensors,
         **joints,
+        **special,
         **simulation_arguments(options),
     )
     simulation.provenance = {"options": dataclasses.asdict(options), "rerun": rerun_words(options)}
@@ -220,7 +238,7 @@ def _schedule(options: RunOptions) -> Schedule:
     """Return the schedule of commands; nothing else may set one."""
     for key in ("speed", "sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"a schedule says every speed itself: leave out {key}")
+            raise InputError(f"a schedule sets all speeds: leave out {key}")
     return Schedule.parse(options.schedule or "")
 
 
@@ -277,10 +295,12 @@ def _controller(
         refuse(options, "follows no plan", given(options, "plan"))
     if options.controller != control_named.NMPC:
         refuse(options, "plans no contacts of a horizon", given(options, "nmpc_contact"))
+    if options.controller != control_named.SAMPLING:
+        refuse(options, "has no planning task", given(options, "task"))
     if not policy and options.controller not in CONTROLLERS:
         raise unknown("controller", options.controller, (*CONTROLLERS, *(f"FILE{suffix}" for suffix in SUFFIXES)))
     if not robot.floating and options.controller != "hold":
-        raise InputError(f"robot '{robot.name}' stands on a fixed base and cannot walk: choose the controller 'hold'")
+        raise InputError(f"robot '{robot.name}' has a fixed base and cannot walk: choose the controller 'hold'")
     return _MAKERS[control_named.LEARNED if policy else options.controller](robot, options, constants)
 
 
@@ -325,6 +345,18 @@ def _on_command(robot: Robot, options: RunOptions, constants: Mapping[str, Given
     return moving, moving.gait
 
 
+def _sampling(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
+    refuse(options, "has no reflexes", given(options, "reflexes"))
+    refuse(options, "plans with its task", [*given(options, "constants"), *constants])
+    refuse_rhythm(options)
+    name = options.task or "walk"
+    if name != "walk":
+        refuse(options, f"does the task {name}", given(options, "gait", "speed"))
+    task = task_named(name, robot, **({"gait": options.gait} if options.gait else {}))
+    ground = ground_named(options.ground, options.seed, options.friction)
+    return Sampling(task, kp=options.kp, kd=options.kd, ground=ground, seed=options.seed), None
+
+
 def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "finds its own forces", given(options, "constants", "kp", "kd"))
     refuse(options, "has its own gait", [*constants, *given(options, "reflexes")])
@@ -343,7 +375,7 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) 
 def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
-        raise InputError("controller 'wheels' rolls ahead and turns, and takes no sideways")
+        raise InputError("controller 'wheels' drives forward and turns; it does not take sideways")
     return Wheels(kp=options.kp, kd=options.kd, rate=fitting_rate(options.dt)), None
 
 
@@ -430,6 +462,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
     "lqr": _lqr,
     control_named.PLAN: _planned,
     control_named.LEARNED: _learned,
+    control_named.SAMPLING: _sampling,
     control_named.WHEELS: _wheels,
     **dict.fromkeys((*control_named.COMMAND_CONTROLLERS, control_named.NMPC), _on_command),
     **dict.fromkeys(control_named.GAIT_CONTROLLERS, _on_a_gait),

@@ -59,9 +59,7 @@ class Running:
         """Refuse a simulation that another thread is advancing: both would go on from the same state."""
         own, attributes = threading.get_ident(), self.simulation.__dict__
         if attributes.setdefault("_advancing", own) != own:  # one step, which no other thread can come between
-            raise FootfallError(
-                "another thread is running this simulation: give each thread one of its own (copy.copy)"
-            )
+            raise FootfallError("another thread is running this simulation: give each thread its own (copy.copy)")
         try:
             yield
         finally:

@@ -41,7 +41,7 @@ _TINY = 1e-12  # [m²]
 
 @dataclass(frozen=True, eq=False)
 class SelfCollision:
-    """Shapes of a robot and the pairs of them to watch."""
+    """Collision shapes of a robot's links, and the pairs of them that may touch."""
 
     robot: Robot
     shapes: tuple[Capsule, ...]
@@ -90,7 +90,7 @@ class Watcher:
 
     def __init__(self, watch: SelfCollision) -> None:
         if not watch.pairs:
-            raise InputError(f"robot '{watch.robot.name}' has no two links that could meet: it needs boxes or legs")
+            raise InputError(f"robot '{watch.robot.name}' has no two links that could collide: it needs boxes or legs")
         self.watch = watch
         q, _ = watch.robot.state(None)
         self.compiled = compiling.compile(pair_distances, watch, q, target="batch")
@@ -142,7 +142,7 @@ def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pai
         if not (is_foot[i] or is_foot[j])
     ]
     if not chosen:
-        raise InputError(f"robot '{robot.name}' has no two links that could meet: it needs boxes or legs")
+        raise InputError(f"robot '{robot.name}' has no two links that could collide: it needs boxes or legs")
     return tuple(Pair(watch.shapes[i], watch.shapes[j], friction) for i, j in chosen)
 
 

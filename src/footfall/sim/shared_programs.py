@@ -153,7 +153,15 @@ _FEWEST = 3  # members of a batch: a vector of two takes longer than two runs on
 
 
 def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
-    """Run each for its duration [s], or all for one; the recordings in the order of the simulations."""
+    """Run many simulations at once, those that are alike as lanes of one compiled program.
+
+    Args:
+        simulations: Simulations.
+        duration: Duration of all, or one for each [s].
+
+    Returns:
+        Recordings in the order of the simulations.
+    """
     simulations = _checked(simulations)
     if not isinstance(duration, int | float | Sequence | np.ndarray) or isinstance(duration, str | bytes):
         raise InputError(f"run_batched takes a duration [s], or one for each simulation, got {duration!r}")
@@ -181,7 +189,7 @@ def _checked(simulations: Given) -> list[Simulation]:
     if not isinstance(simulations, Iterable) or not all(isinstance(one, Simulation) for one in found):
         raise InputError("run_batched takes a list of simulations")
     if len({id(one) for one in found}) < len(found):
-        raise InputError("run_batched was given a simulation twice: make one for each run")
+        raise InputError("run_batched has a simulation twice: create one for each run")
     return found
 
 

@@ -76,7 +76,10 @@ _LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sa
 @hints.names_arguments("argument of Simulation", hints.SIMULATION)
 @dataclass(repr=False)
 class Simulation(FrozenAfterInit, Summarised):
-    """A run in the making. Every argument but the robot has a default; ``run`` may be called again to go on.
+    """A robot, a controller, a contact model and a ground, simulated over time.
+
+    Every argument but the robot has a default. ``run`` returns a recording, and continues when called again; ``step``
+    advances by controller ticks.
 
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
     controller: holds the stand unless given. dt: physics step [s]. integrator: see ``sim.step``.
@@ -256,11 +259,11 @@ class Simulation(FrozenAfterInit, Summarised):
         A run that has stopped may go on from there. What the contact model remembers begins anew.
 
         Args:
-            q: base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
+            q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
                 alone. As it is unless given.
-            v: angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
+            v: Angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
                 a pose or joint positions.
-            restart_controller: whether the controller, and sensors in front of it, forget what went before. One that
+            restart_controller: Whether the controller, and sensors in front of it, forget what went before. One that
                 holds a position in the world, as ``whole_body`` does, otherwise wants to go back.
 
         Raises:
@@ -287,11 +290,11 @@ class Simulation(FrozenAfterInit, Summarised):
 
         Args:
             command: a ``Command``, a function of time that returns one, or a ``Schedule``.
-            parts: instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
+            parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
                 ``pitch`` [rad]; parts that are not named stay as they are.
         """
         if command is not None and parts:
-            raise InputError("set_command takes a command or parts of one, not both")
+            raise InputError("set_command takes a command or its components, not both")
         new = command if command is not None else dataclasses.replace(self.command_now, **_named_parts(parts))
         command_at(new, self.time)
         self.command = new
@@ -397,8 +400,8 @@ class Simulation(FrozenAfterInit, Summarised):
         Args:
             command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
                 simulation's own controller acts unless given. A whole number stands for n.
-            n: how many ticks.
-            recorder: keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+            n: How many ticks.
+            recorder: Keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
                 ``rec = recorder.finish()`` after it.
 
         Returns:

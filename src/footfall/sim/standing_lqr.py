@@ -35,12 +35,23 @@ def lqr_stand(
     friction: float = 0.8,
     gravity: Gravity = GRAVITY,
 ) -> LqrStand:
-    """Return an ``LqrStand`` for level ground, compliant contact and one gravity [m/s²].
+    """Return an LQR controller that balances a standing robot, for level ground and compliant contact.
 
-    pose: joint angles, or the robot's own stand.
+    Args:
+        robot: The robot.
+        rate: [Hz]
+        dt: Step of the linearization [s].
+        weights: Weights of states and torques.
+        pose: Joint angles, or the name of a pose; ``stand`` unless given.
+        contact: Contact model; the default one unless given.
+        friction: Coefficient of friction of the ground.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        The controller.
     """
     if not robot.floating or robot.nf < 3:
-        raise InputError(f"robot '{robot.name}' cannot stand: that takes a floating base and three feet")
+        raise InputError(f"robot '{robot.name}' cannot stand: it needs a floating base and three feet")
     kp, kd = stand_gains(robot, gravity)
     joints = standing_joints(robot) if pose is None else robot.state(pose)[0][robot.nq - robot.nj :]
     hold, ground = Hold(joints, kp=kp, kd=kd, rate=rate), Plane(friction=friction)

@@ -73,8 +73,21 @@ def standing_start(
     clearance: float = 0.0,
     gravity: Gravity = GRAVITY,
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """Return (q, v) at rest: joints where the controller first wants them, the trunk along the ground, the lowest foot
-    ``clearance`` [m] over it. A fixed base stays where it is."""
+    """Return a state at rest in which the joints are where the controller first wants them.
+
+    The base is parallel to the ground. A fixed base stays where it is.
+
+    Args:
+        robot: The robot.
+        controller: The controller.
+        ground: The ground; a level plane unless given.
+        command: Velocity command.
+        clearance: Clearance of the lowest foot over the ground [m].
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        q and v.
+    """
     surface = Plane() if ground is None else ground
     q, v = (array.copy() for array in robot.state("stand" if "stand" in robot.poses else None))
     controller = as_controller(controller)

@@ -220,7 +220,7 @@ def match_implicitness(integrator: str, world: World) -> World:
     if not dataclasses.is_dataclass(law):
         way = "at the end" if world.contact.implicit else "at the start"
         kind = type(law).__name__
-        raise InputError(f"{kind} is taken {way} of a step: its integrator cannot be {integrator}")
+        raise InputError(f"{kind} is evaluated {way} of a step: its integrator cannot be {integrator}")
     law = dataclasses.replace(law, implicit=implicit)  # type: ignore[type-var]
     return replaced(world, "contact", as_contact_model(law))
 

@@ -59,7 +59,7 @@ class StepProblem:
         free: Sequence[str] = (),
     ) -> None:
         if world.objects:
-            raise InputError("what is optimised is a robot alone: leave out its objects")
+            raise InputError("optimization supports only the robot: remove the objects")
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
         self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)

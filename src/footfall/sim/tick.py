@@ -53,7 +53,7 @@ class SimulationModel:
     def acting(self) -> Controller:
         """The controller of a model that has one."""
         if self.controller is None:
-            raise InputError("this model has no controller: it is of the physics alone")
+            raise InputError("this model has no controller: it contains only the physics")
         return self.controller
 
     @property

@@ -32,8 +32,10 @@ _PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides th
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class World:
-    """The constants of a simulation. ``spheres``: what may touch the ground; empty means the feet. ``pairs``: links
-    that may touch each other."""
+    """The constants of a simulation: robot, ground, contact model, gravity, joints.
+
+    ``spheres`` may touch the ground (the feet, if empty); ``pairs`` are links that may touch each other.
+    """
 
     robot: Robot
     ground: Ground = field(default_factory=Plane)

@@ -151,7 +151,7 @@ def distribution(name: str, given: Given, where: str) -> Distribution:
     if kind == "normal" and not b > 0:
         raise InputError(f"normal of {here} needs a positive deviation, got {b:g}")
     if kind != "normal" and not a < b:
-        raise InputError(f"{kind} of {here} must rise, got {a:g} to {b:g}")
+        raise InputError(f"{kind} of {here} must have low < high, got {a:g} to {b:g}")
     if kind == "log_uniform" and not a > 0:
         raise InputError(f"log_uniform of {here} needs positive numbers, got {a:g}")
     return Distribution(kind, (a, b))
@@ -184,7 +184,9 @@ def samples(given: Mapping[str, Given], where: str) -> RandomSamples:
     rest = {key: value for key, value in given.items() if key not in ("count", "method")}
     flat = flattened(rest, lambda table: bool(set(table) & set(DISTRIBUTIONS)) or not _nested(table))
     if not flat:
-        raise InputError(f"{where} draws nothing: name a parameter, such as  friction = {{ uniform = [0.4, 1.0] }}")
+        raise InputError(
+            f"{where} has no distributions: add a parameter, such as  friction = {{ uniform = [0.4, 1.0] }}"
+        )
     return RandomSamples(count, method, {name: distribution(name, value, where) for name, value in flat.items()})
 
 

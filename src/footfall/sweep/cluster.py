@@ -45,7 +45,7 @@ class Cluster:
             self.client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             why = " ".join(str(error).split()) or type(error).__name__
-            raise FootfallError(f"no Dask scheduler answers at {address} within {patience:g} s ({why})") from None
+            raise FootfallError(f"no Dask scheduler responds at {address} within {patience:g} s ({why})") from None
         try:
             self.client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -104,7 +104,7 @@ class Cluster:
         if self.client.status != "running" or silent >= self.patience:
             raise FootfallError(
                 f"the Dask cluster at {self.address} has had no worker for {self.patience:g} s, or its scheduler has"
-                " gone: finished items are kept, go on with --resume when it is back"
+                " gone: finished items are kept, continue with --resume when it is back"
             )
 
     def _answer(self, future: Future[Json]) -> dict[str, Json] | None:

@@ -74,7 +74,7 @@ def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
     """The run that parameters describe; paths in them are relative to ``folder``."""
     options, parts, of_robot = _sorted(parameters)
     if "robot" not in options:
-        raise InputError('a study of simulations needs a robot: say  robot = "mini_cheetah"  in [run] or [grid]')
+        raise InputError('a study of simulations needs a robot: add  robot = "mini_cheetah"  in [run] or [grid]')
     run_options = options_of(_with_paths(options, folder))
     robot = _robot(load(run_options.robot, **load_options(run_options)), of_robot)
     run = plan(robot, run_options, parts["gait"])

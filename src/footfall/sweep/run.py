@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResult:
-    """The result of a study, and where it lies."""
+    """The result of a study, and the paths of its files."""
 
     study: Study
     folder: Path
@@ -78,12 +78,22 @@ def run(
     progress: Progress | None = None,
     allow_code: bool = False,
 ) -> StudyResult:
-    """Run every item of a study that is not finished, then write its table and its plot.
+    """Run every unfinished item of a study, then write its table and its plot.
 
-    out: folder, ``out/NAME`` unless given. resume: go on with what lies there. retry_failed: do failed items again.
-    cluster: address of a Dask scheduler; local processes otherwise, ``workers`` of them, one per core unless given.
-    allow_code: the study's ``function`` may run, here and on the workers; it is remembered for ``resume`` in
-    the user's own state folder, until the code in the study's folder changes.
+    Args:
+        study: A study, or its file.
+        out: Folder; ``out/NAME`` unless given.
+        resume: Continue with what is in the folder.
+        retry_failed: Run failed items again.
+        cluster: Address of a Dask scheduler; local processes otherwise.
+        workers: Number of local processes; one per core unless given.
+        patience: Time to wait for a cluster that does not answer or has no workers [s].
+        progress: Called with items done and their number.
+        allow_code: The study's ``function`` may run, here and on the workers. The permission is kept in the user's own
+            state folder for ``resume``, until the code in the study's folder changes.
+
+    Returns:
+        Table, counts and paths.
     """
     study = study if isinstance(study, Study) else read_study(study)
     if workers is not None and workers < 1:

@@ -53,7 +53,7 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A study, read and checked but for the names of parameters (``sweep.parameters`` knows those)."""
+    """A parameter study that was read and checked; ``sweep.parameters`` checks the names of its parameters."""
 
     name: str
     text: str
@@ -113,14 +113,31 @@ def digest_of_item(function: str, parameters: Mapping[str, Given]) -> str:
 
 
 def read_study(path: str | Path) -> Study:
-    """A study file; an error names what is wrong in one sentence, with the name of the table and the key."""
+    """Read a study file; an error names the table and the key.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The study.
+    """
     file = Path(path)
     text = read_toml_text(file, "the study")
     return parse_study(text, file.resolve().parent, file.stem, str(file))
 
 
 def parse_study(text: str, folder: str | Path, name: str = "study", where: str = "the study") -> Study:
-    """The study that a text in TOML describes; ``folder`` is what its paths are relative to."""
+    """Parse a study in TOML.
+
+    Args:
+        text: Text of the file.
+        folder: What its paths are relative to.
+        name: Name of the study.
+        where: How messages refer to the text.
+
+    Returns:
+        The study.
+    """
     found = parse_toml(text, where)
     for key in found:
         if key not in KEYS:
@@ -181,4 +198,6 @@ def _check(study: Study, limit: int, where: str) -> None:
     if count > MOST_ITEMS:
         raise InputError(f"{where} has {count} items: a study has at most {MOST_ITEMS}, whatever its limit")
     if count > limit:
-        raise InputError(f"{where} has {count} items, more than {limit}: say  limit = {count}  in it if you mean it")
+        raise InputError(
+            f"{where} has {count} items, more than {limit}: add  limit = {count}  to it if this is intended"
+        )

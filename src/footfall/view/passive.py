@@ -130,7 +130,7 @@ class Viewer:
         """
         sim = self.simulation
         if q is None and sim is None:
-            raise InputError("a viewer of a Robot is given what to show: v.sync(q)")
+            raise InputError("a viewer of a Robot needs a configuration: v.sync(q)")
         if q is not None and np.shape(q) != (self.robot.nq,):
             raise InputError(f"q of robot '{self.robot.name}' must have shape ({self.robot.nq},), got {np.shape(q)}")
         now = time.monotonic()
@@ -234,10 +234,10 @@ def viewer(
 
     Args:
         subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
-        ground: that is drawn under a Robot; a level plane unless given.
-        port: of the page; 0 takes a free one.
-        browse: open it in this machine's browser; otherwise the address is printed.
-        real_time: let ``sync`` wait for the clock where the loop is faster.
+        ground: That is drawn under a Robot; a level plane unless given.
+        port: Port of the page; 0 takes a free one.
+        browse: Open it in this machine's browser; otherwise the address is printed.
+        real_time: Let ``sync`` wait for the clock where the loop is faster.
 
     Returns:
         The viewer: ``sync``, ``command``, ``is_running``, ``text`` (a line under the status) and ``stop``.

@@ -296,7 +296,7 @@ def admitted(raw: Foreign, gui: Foreign) -> bytes | None:
     import msgspec
 
     if not isinstance(raw, bytes):
-        raise ValueError("a string where bytes are expected")
+        raise ValueError("a string instead of bytes")
     try:
         message = msgspec.msgpack.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -111,10 +111,10 @@ def show(
     own see ``ff.viewer``.
 
     Args:
-        subject: what to show; a text is a robot's name or file, or a recording's file.
-        port: of the page; 0 takes a free one.
-        browse: open it in this machine's browser; otherwise the address is printed.
-        block: serve until Ctrl-C. In a script it does, in a notebook or at a prompt it returns at once, unless given.
+        subject: What to show; a text is a robot's name or file, or a recording's file.
+        port: Port of the page; 0 takes a free one.
+        browse: Open it in this machine's browser; otherwise the address is printed.
+        block: Serve until Ctrl-C. In a script it does, in a notebook or at a prompt it returns at once, unless given.
 
     Returns:
         The page, which ``stop`` ends.

@@ -179,7 +179,7 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         "many": f"{many.duration:g} s: each robot has its own trunk mass, ground friction, speed and turning rate;"
         f" {many.fell} fell. Default contact and joints, 1 ms steps, {many.seconds:.1f} s of processor time.",
     }
-    figure = {name: _figure(drawn[name], caption) for name, caption in captions.items()}
+    figure = {name: _figure(drawn[name], caption, fits=name == "times") for name, caption in captions.items()}
     sentences = "".join(f"<li>{escape(said)}</li>" for said in demo.sentences())
     trot = [f"{rec.mean_speed(FIRST):.2f} m/s" for rec in (demo.trot, demo.trot_in_mujoco)]
     return f"""<!DOCTYPE html>
@@ -238,9 +238,11 @@ def _count(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
-def _figure(figure: Figure, caption: str) -> str:
+def _figure(figure: Figure, caption: str, fits: bool = False) -> str:
+    """Return a figure; one that does not fit a narrow window is moved sideways there."""
     image = f'<img src="{data_uri(figure, 150)}" alt="{escape(caption)}">'
-    return f"<figure><div>{image}</div><figcaption>{escape(caption)}</figcaption></figure>"
+    kind = ' class="fits"' if fits else ""
+    return f"<figure{kind}><div>{image}</div><figcaption>{escape(caption)}</figcaption></figure>"
 
 
 _CSS = """
@@ -254,6 +256,9 @@ main { padding-top: 1.2rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: .8rem; }
 .card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.35rem; } .card span { color: var(--soft); font-size: .86rem; }
-@media (max-width: 640px) { figure div { overflow-x: auto; } figure div img { width: 720px; max-width: none; }
-  main { padding-left: 1rem; padding-right: 1rem; } }
+figure.fits { max-width: 44rem; }
+@media (max-width: 640px) { figure:not(.fits) div { overflow-x: auto; }
+  figure:not(.fits) div img { width: 720px; max-width: none; }
+  figure:not(.fits) figcaption::before { content: "Move the picture sideways to see all of it. "; }
+  pre { white-space: pre-wrap; } main { padding-left: 1rem; padding-right: 1rem; } }
 """

@@ -31,7 +31,7 @@
       const x = p[0] - ahead, y = p[1], z = p[2] - 0.2;
       const right = -sa * x + ca * y, toward = ce * (ca * x + sa * y) + se * z;
       const up = -se * (ca * x + sa * y) + ce * z, depth = far - toward;
-      return [width / 2 + focal * right / depth, 0.56 * height - focal * up / depth, depth];
+      return [width / 2 + focal * right / depth, 0.49 * height - focal * up / depth, depth];
     };
     const line = (a, b) => { pen.beginPath(); pen.moveTo(a[0], a[1]); pen.lineTo(b[0], b[1]); pen.stroke(); };
     pen.lineCap = "round"; pen.lineJoin = "round";

@@ -356,7 +356,7 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     if total:
         words = f"{judged['holds']} of {_many(total, 'statement holds', 'statements hold')}"
         for verdict, said in (("does_not_hold", "not"), ("refuted", "refuted")):
-            names = [c.short or c.claim for c in published if c.table == "behaviour" and c.verdict == verdict]
+            names = [_item(c.short or c.claim) for c in published if c.table == "behaviour" and c.verdict == verdict]
             words += f"; {said}: {', '.join(names)}" if names else ""
         parts.append(words)
     opened = [claim for claim in published if claim.verdict == "open"]
@@ -380,6 +380,12 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     if judged["not_testable"]:
         parts.append(f"{judged['not_testable']} not testable")
     return f"{name}: {'; '.join(parts)}"
+
+
+def _item(name: str) -> str:
+    """Return a name for a list, where a comma of its own would be taken for the list's."""
+    first, _, rest = name.partition(", ")
+    return f"{first} ({rest})" if rest else name
 
 
 def _times(claims: Sequence[Claim]) -> list[Claim]:

@@ -50,7 +50,7 @@ class LocomotionByDaqp(Locomotion):
 
     def start(self, robot: Robot) -> Memory:
         if actuated_joints(robot) is not None or wheels_of(robot):
-            raise InputError("DAQP's programs know neither closed loops nor wheels")
+            raise InputError("the comparison with DAQP supports neither closed loops nor wheels")
         return super().start(robot)
 
     def _make(self, robot: Robot, gravity: Gravity) -> None:

@@ -81,7 +81,9 @@ def recursive(robot: Robot) -> Side:
 def articulated(robot: Robot) -> Side:
     """Featherstone's articulated-body algorithm, which knows no exact rotors."""
     if any(body.spins for body in robot.tree.bodies):
-        raise InputError(f"robot '{robot.name}' has exact rotors, which articulated bodies cannot say")
+        raise InputError(
+            f"robot '{robot.name}' has exact rotors, which the articulated-body algorithm does not support"
+        )
     return {"forward_dynamics": partial(dynamics.articulated_body, robot)}
 
 

@@ -50,13 +50,24 @@ def jacobian(
     at_zero: bool = False,
     key: str | None = None,
 ) -> Jacobian | WrittenJacobian:
-    """The derivative of every output by the arguments ``wrt`` (positions or names), as a callable.
+    """Compile the exact Jacobian of a function.
 
-    For an array out and an array argument it returns an array of shape out.shape + argument.shape; a pytree of results,
-    or of arrays in the argument, gives the same pytree of such arrays; a sequence ``wrt`` gives a tuple.
+    Args:
+        function: Plain NumPy.
+        *examples: Example arguments; their shapes count.
+        wrt: Arguments to differentiate by (positions or names).
+        target: ``native`` or ``interpret``.
+        dtype: float64 or float32.
+        lanes: Directions evaluated at a time.
+        cache: Keep machine code on disk: True, False, or a folder.
+        names: Names of the arguments.
+        host: Target machine; this one unless given.
+        at_zero: The arguments ``wrt`` are deviations, zero where the derivative is taken.
+        key: As for ``compile``.
 
-    lanes: so many directions at a time, even where the Jacobian could be written out. at_zero: the arguments ``wrt``
-    are deviations, zero where the derivative is taken. key: as for ``compile``.
+    Returns:
+        A callable; arrays have the shape of the result followed by that of the argument, pytrees of arrays give
+        pytrees, a sequence ``wrt`` a tuple.
     """
     if target not in ("native", "interpret"):
         raise unknown("target", target, ("native", "interpret"), "a Jacobian is made for")
@@ -156,11 +167,23 @@ def gradient(
     host: machine.Host | None = None,
     settled: bool = False,
 ) -> Function:
-    """The derivative of one number by the arguments ``wrt``, by reverse mode.
+    """Compile the gradient of a function that returns one number, by reverse-mode differentiation.
 
-    The callable returns what is shaped like the argument (a tuple for a sequence ``wrt``); target may be "batch" too.
-    settled: every ``nptrace.custom_fixed_point`` moves as its last solution does, in loops as well; of a contact step
-    that is exact but where an iteration has found another direction of slip; the iterations are not differentiated.
+    Args:
+        function: Plain NumPy.
+        *examples: Example arguments; their shapes count.
+        wrt: Arguments to differentiate by (positions or names).
+        target: ``native``, ``batch`` or ``interpret``.
+        dtype: float64 or float32.
+        lanes: Elements per vector register, for ``batch``.
+        cache: Keep machine code on disk: True, False, or a folder.
+        names: Names of the arguments.
+        host: Target machine; this one unless given.
+        settled: Differentiate every ``custom_fixed_point`` through its last solution, in loops as well, and no
+            iterations.
+
+    Returns:
+        A callable that returns arrays shaped like the arguments; a tuple for a sequence ``wrt``.
     """
     compiled._check_target(target)
     traced = tracer.trace(function, *examples, differentiable=True, assume_valid=settled, reverse=True)

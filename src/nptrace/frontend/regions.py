@@ -274,7 +274,7 @@ class _Loop:
         if tree.shapes(new) != self.shapes:
             raise refusal(f"{name}: the body was given shapes {self.shapes} and returned {tree.shapes(new)}")
         if [is_truth(leaf) for leaf in new] != self.truths:
-            raise refusal(f"{name}: a truth value became a number in the carry, or the other way round")
+            raise refusal(f"{name}: a truth value became a number in the carry, or the reverse")
         return self._nodes(new), kept
 
     def carried(self) -> PyTree:

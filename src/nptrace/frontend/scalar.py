@@ -30,7 +30,7 @@ class Scalar:
 
     def __repr__(self) -> str:
         if numeric.tracer.get() is not None:
-            raise refusal("a traced value has no text yet: return it and print or format the result")
+            raise refusal("a traced value cannot be converted to text: return it and print or format the result")
         return f"<traced %{self.node}: {' '.join(map(str, self.graph.nodes[self.node]))}>"
 
     @property
@@ -65,14 +65,14 @@ class Scalar:
 
     def __float__(self) -> float:
         raise refusal(
-            "a traced value has no number yet: use np.sin rather than math.sin or float(x), and make arrays that"
+            "a traced value has no numerical value: use np.sin rather than math.sin or float(x), and make arrays that"
             " receive traced values with np.stack, np.array or np.zeros rather than as float arrays"
         )
 
     __complex__ = __float__
 
     def __int__(self) -> int:
-        raise refusal("a traced value is not a whole number yet: use np.floor, or lookup(table, i) to index by it")
+        raise refusal("a traced value is not a whole number: use np.floor, or lookup(table, i) to index by it")
 
     def __index__(self) -> int:
         raise refusal("a traced value cannot index an array or count a loop: use lookup(table, i), repeat(n, ...)")
@@ -84,7 +84,9 @@ class Scalar:
         return _equal(self, other)
 
     def __hash__(self) -> int:
-        raise refusal("a traced value cannot be a key of a dict, a set or a cache: its number is not known yet")
+        raise refusal(
+            "a traced value cannot be a key of a dict, a set or a cache: its value is not known while tracing"
+        )
 
     def __format__(self, spec: str) -> str:
         if spec:

@@ -45,16 +45,20 @@ def trace(
     assume_valid: bool = False,
     reverse: bool = False,
 ) -> Trace:
-    """Trace ``function`` on symbols shaped like the examples (pytrees of arrays and numbers, see tree.py).
+    """Trace a function on symbols shaped like the examples.
 
-    Raises TraceError, naming the user's line, for what a trace cannot record. Truth values are given and returned as
-    the numbers 0 and 1.
+    Truth values are the numbers 0 and 1. Raises TraceError, naming the user's line, for anything a trace cannot record.
 
-    differentiable: the trace is to be differentiated, and knows what ``nptrace.custom_fixed_point`` says.
-    track_validity: also where that holds only unless ``nptrace.mark_derivative_invalid``; the caller must then read
-    ``invalid_flags``.
-    assume_valid: in any case.
-    reverse: it is to be differentiated backwards, which goes through all iterations that its loops can make.
+    Args:
+        function: Plain NumPy.
+        *examples: Pytrees of arrays and numbers; their shapes count.
+        differentiable: Prepare for differentiation: record ``custom_fixed_point``.
+        track_validity: Record where its derivative does not apply; the caller must read ``invalid_flags``.
+        assume_valid: Take its derivative in any case.
+        reverse: Prepare for reverse mode, through all iterations that loops can make.
+
+    Returns:
+        Graph, inputs and outputs.
     """
     graph, arguments, argument_sizes, input_shapes, position = Graph(), [], [], [], 0
     for example in examples:

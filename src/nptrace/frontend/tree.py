@@ -261,7 +261,7 @@ def describe(pytree: PyTree) -> dict[str, object]:
     else:
         raise TraceError(f"a {kind.__name__} cannot be described in a file")
     if _resolve(named) is not kind:
-        raise TraceError(f"{named} cannot be found again by its name")
+        raise TraceError(f"{named} cannot be imported by its name")
     return spec
 
 

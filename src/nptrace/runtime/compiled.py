@@ -65,13 +65,24 @@ def compile(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
-    """Trace ``function`` on the shapes of the examples and compile it.
+    """Trace a function on the shapes of the examples and compile it.
 
-    target: "native", "batch" (a leading batch axis, ``lanes`` elements at a time) or "interpret".
-    verify: trace twice and replay against NumPy; a function whose trace differs runs in Python, with a warning.
-    key: names the function and all its constants; what was stored under it is used without tracing.
-    shared: arguments (positions or names) that are one for a whole batch and take no batch axis.
-    vectorize: groups of like operations share vector instructions; the numbers are the same either way.
+    Args:
+        function: Plain NumPy.
+        *examples: Example arguments; their shapes count.
+        target: ``native``, ``batch`` (a leading batch axis, ``lanes`` elements at a time) or ``interpret``.
+        dtype: float64 or float32.
+        lanes: Elements per vector register, for ``batch``.
+        cache: Keep machine code on disk: True, False, or a folder.
+        verify: Trace twice and compare with NumPy; a function whose trace differs runs in Python, with a warning.
+        names: Names of the arguments.
+        key: Name for the function and all its constants; code stored under it is used without tracing.
+        shared: Arguments (positions or names) without a batch axis.
+        host: Target machine; this one unless given.
+        vectorize: Let groups of equal operations share vector instructions; the results are the same either way.
+
+    Returns:
+        A callable with the same signature.
     """
     dtype = _checked_dtype(dtype)
     _check_target(target)
@@ -149,7 +160,16 @@ def assemble(
 
 
 def program(function: Callable, *examples: PyTree, names: Sequence[str] | None = None) -> Program:
-    """The SSA program of a function: ``print(program(f, x))`` lists it."""
+    """Return the traced program of a function, in single-assignment form: ``print(program_of(f, x))`` lists it.
+
+    Args:
+        function: Plain NumPy.
+        *examples: Example arguments; their shapes count.
+        names: Names of the arguments.
+
+    Returns:
+        The program.
+    """
     from nptrace.frontend import tracer
 
     traced = tracer.trace(function, *examples)

@@ -172,7 +172,7 @@ def _call(function: Callable[..., PyTree], arguments: tuple, traced: PyTree) -> 
             raise TraceMismatch(f"{_name(function)} changes array {k} of its arguments in place; {_REMEDY}")
     changed = tree.difference(result, traced, "the result")
     if changed:
-        raise TraceMismatch(f"{_name(function)} returns another structure when traced: {changed}")
+        raise TraceMismatch(f"{_name(function)} returns a different structure when traced: {changed}")
     flat = _flat(result)
     _check_repeats(function, flat, _flat(again))
     return flat

@@ -48,7 +48,7 @@ def test_diagrams_show_every_foot_with_units():
     [
         (lambda: diagram.footfall_diagram("moonwalk"), "unknown gait 'moonwalk'"),
         (lambda: diagram.footfall_diagram("trot", cycles=math.nan), "at most 100 cycles"),
-        (lambda: diagram.footfall_diagram([]), "one gait or more"),
+        (lambda: diagram.footfall_diagram([]), "at least one gait"),
         (lambda: diagram.phases_of_recording(stepping(gait.trot(), seconds=0.4)), "two touchdowns"),
     ],
 )

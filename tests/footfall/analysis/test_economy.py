@@ -54,7 +54,7 @@ def test_figure_names_its_units():
     [
         (lambda: economy(stepping(gait.trot()), leg_length=-1.0), "leg_length of a Froude number must be positive"),
         (lambda: strides(stepping(gait.trot()), "XX"), "unknown foot 'XX'"),
-        (lambda: plot_economy(stepping(gait.trot(), seconds=0.3)), "no whole stride"),
+        (lambda: plot_economy(stepping(gait.trot(), seconds=0.3)), "no complete stride"),
     ],
 )
 def test_bad_input_is_refused(make, words):

@@ -305,7 +305,7 @@ def test_what_cannot_be_identified_is_refused() -> None:
         identify(rec, acceleration="guess")
     with pytest.raises(InputError, match="unknown joint column 'rust'"):
         identify(rec, joint_columns=("rust",))
-    with pytest.raises(InputError, match="does not move like"):
+    with pytest.raises(InputError, match="has other joints than"):
         identify(rec, prior=library.load("spined"))
     with pytest.raises(InputError, match="spread"):
         identify(rec, spread=0.0)

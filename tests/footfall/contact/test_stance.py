@@ -168,9 +168,13 @@ def test_named_feet_stand_from_the_start():
         (
             {"stands": ("LF",)},
             {"height": 0.02},
-            "inconsistent stance: 'LF' is to stand at the start but is 20.0 mm over",
+            "inconsistent stance: 'LF' should be in contact at the start but is 20.0 mm over",
         ),
-        ({"stands": ("RH",)}, {"speed": 0.5}, "inconsistent stance: 'RH' is to stand at the start but moves 0.5 m/s"),
+        (
+            {"stands": ("RH",)},
+            {"speed": 0.5},
+            "inconsistent stance: 'RH' should be in contact at the start but moves 0.5 m/s",
+        ),
         ({"stands": "LF"}, {}, "stands of stance contact must be names of feet, got 'LF'"),
         ({"stabilisation": -1.0}, {}, "stabilisation of stance contact must not be negative, got -1.0"),
         ({"damping": float("nan")}, {}, "damping of stance contact must not be negative, got nan"),

@@ -78,7 +78,7 @@ def test_a_trajectory_is_read_between_its_knots():
 def test_what_cannot_be_is_refused_in_one_sentence():
     with pytest.raises(InputError, match="unknown contact of nmpc 'guessed': choose scheduled, implicit"):
         ff.control.Nmpc(contact="guessed")
-    with pytest.raises(InputError, match="plans with a simulation's own step: hand it to a Simulation"):
+    with pytest.raises(InputError, match="plans with the step of a simulation: pass it to a Simulation"):
         ff.control.Nmpc(contact="implicit").prepare(ROBOT, compiling.compile)
     with pytest.raises(InputError, match="plans no contacts of a horizon: it takes no nmpc_contact"):
         plan(ROBOT, options_of({"robot": "mini_cheetah", "controller": "mpc", "nmpc_contact": "implicit"}))

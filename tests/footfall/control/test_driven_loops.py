@@ -51,10 +51,10 @@ def test_every_motor_of_a_five_bar_leg_moves_its_own_foot():
 def test_loops_that_leave_more_motions_than_motors_are_refused():
     robot = ff.load("fivebar")
     fewer = robot.replace(actuators=[a for a in robot.actuators if a.joint != "LF_crank"])
-    with pytest.raises(InputError, match="as many motions as it has motors"):
+    with pytest.raises(InputError, match="as many motors as the loops"):
         actuated_joints(fewer)
     more = robot.replace(actuators=[*robot.actuators, Actuator(joint="LF_knee", torque_limit=10.0)])
-    with pytest.raises(InputError, match="as many motions as it has motors"):
+    with pytest.raises(InputError, match="as many motors as the loops"):
         actuated_joints(more)
 
 

@@ -119,7 +119,7 @@ def test_unknown_leg_lists_the_known_ones():
     ("q", "message"),
     [
         (np.zeros(3), r"q of robot 'mini_cheetah' must have shape \(19,\), got \(3,\)"),
-        (np.full(19, np.nan), "holds a value that is not finite"),
+        (np.full(19, np.nan), "has a value that is not finite"),
     ],
 )
 def test_bad_configurations_are_refused(q, message):

@@ -195,7 +195,7 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
         lagrange.bias_terms(robot, q, short)
     with pytest.raises(InputError, match=r"q of robot 'spined' must have shape \(21,\), got \(3,\)"):
         lagrange.mass_matrix(robot, short)
-    with pytest.raises(InputError, match="v of robot 'spined' holds a value that is not finite"):
+    with pytest.raises(InputError, match="v of robot 'spined' has a value that is not finite"):
         lagrange.velocity_terms(robot, q, v * np.nan)
     with pytest.raises(InputError, match=r"unknown order of Euler angles 'yxz'.*best, zyx, xyz"):
         lagrange.mass_matrix(robot, q, order="yxz")

@@ -79,7 +79,7 @@ def test_a_controller_that_cannot_be_traced_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mass_matrix", "--format", "fmu"], "'mass_matrix' does not run in time: what can be a unit is step, loco"),
+        (["mass_matrix", "--format", "fmu"], "'mass_matrix' has no state over time: an FMU can be made of step, loco"),
         (["step", "--format", "zip"], "unknown format of an export 'zip': choose c, fmu"),
         (["mass_matrix", "--gait", "trot"], "--gait is for exported controllers; 'mass_matrix' takes none"),
         (["step", "--speed", "1"], "--speed is for exported controllers; 'step' takes none"),

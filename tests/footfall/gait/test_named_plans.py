@@ -66,8 +66,8 @@ def test_kinematics_of_pd_are_chosen_on_the_command_line(inverse):
     ("words", "says"),
     [
         (["--controller", "plan", "--plan", "gallop"], "walk, trot, postures, yaw"),
-        (["--controller", "plan", "--plan", "walk; trot"], "a name and later ones with their times"),
-        (["--controller", "plan", "--plan", "walk; 4: trot; 3: walk"], "a name and later ones with their times"),
+        (["--controller", "plan", "--plan", "walk; trot"], "a name followed by others with their times"),
+        (["--controller", "plan", "--plan", "walk; 4: trot; 3: walk"], "a name followed by others with their times"),
         (["--controller", "plan", "--speed", "9"], "out of reach"),
         (["--controller", "plan", "--gait", "trot"], "takes no gait"),
         (["--controller", "mpc", "--plan", "walk"], "takes no plan"),

@@ -222,7 +222,7 @@ def test_many_times_at_once_are_those_times_one_by_one():
         (lambda: WalkPlan(footprint=Footprint.of(XILING), gait="walk", step=0.1), "a plan needs a Gait"),
         (lambda: plan_walk(XILING, sway=0.02, rest=0.0), "needs a rest"),
         (lambda: Posture(yaw=math.nan), "yaw of a posture must be a finite number"),
-        (lambda: PosturePlan(footprint=Footprint.of(XILING), postures=()), "needs one Posture or more"),
+        (lambda: PosturePlan(footprint=Footprint.of(XILING), postures=()), "needs at least one Posture"),
         (
             lambda: PosturePlan(footprint=Footprint.of(XILING), postures=(Posture(),), move=-1.0),
             "move of a posture plan",

@@ -70,7 +70,7 @@ def test_robots_change_from_walk_to_trot_on_their_feet(name):
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Transition(gait.walk(knees=1), gait.trot(knees=-1)), "knees cannot turn round"),
+        (lambda: Transition(gait.walk(knees=1), gait.trot(knees=-1)), "knees cannot change direction"),
         (lambda: Transition("walk", gait.trot()), "two Gaits"),
         (lambda: Transition(gait.walk(), gait.trot(), duration=math.nan), "duration of a transition"),
         (lambda: ChangingPD(transition=gait.trot()), "needs a Transition"),

@@ -229,7 +229,7 @@ def test_bad_curves_are_one_sentence(tmp_path):
     path.write_text("reward\nmuch\n")
     with pytest.raises(InputError, match="not a learning curve"):
         read_curve(path)
-    with pytest.raises(InputError, match="a row or more"):
+    with pytest.raises(InputError, match="at least one row"):
         curve_figure([])
 
 

@@ -52,7 +52,7 @@ def test_telemetry_of_any_shape_is_kept():
     [
         ({"q": np.zeros((101, 7))}, r"column 'q' of mini_cheetah must have shape \(T, 19\), got \(T, 7\)"),
         ({"torque": np.zeros((100, 12))}, "column 'torque' has 100 rows, 'time' has 101"),
-        ({"time": np.linspace(1, 0, 101)}, "must not run backwards"),
+        ({"time": np.linspace(1, 0, 101)}, "must not decrease"),
         ({"time": np.full(101, np.nan)}, "must be finite"),
         ({"a b": np.zeros(101)}, "a column's name must be a plain word, got 'a b'"),
         ({"words": np.array(["x"] * 101)}, "column 'words' must hold numbers"),
@@ -162,7 +162,7 @@ def test_a_fixed_base_has_no_trunk_to_follow():
         floating=False,
     )
     rec = Recording(arm, {"time": np.zeros(2), "q": np.zeros((2, 1)), "v": np.zeros((2, 1))})
-    with pytest.raises(InputError, match="'arm' stands on a fixed base"):
+    with pytest.raises(InputError, match="'arm' has a fixed base"):
         _ = rec.trunk_position
     assert "arm" in rec._repr_html_()
 

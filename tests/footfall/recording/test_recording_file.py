@@ -127,7 +127,7 @@ def test_every_block_needs_the_same_columns(rec, tmp_path):
         writer.append({k: a[:5] for k, a in rec.columns.items()})
         with pytest.raises(InputError, match="column 'force' is missing in this block"):
             writer.append({k: a[5:9] for k, a in rec.columns.items() if k != "force"})
-        with pytest.raises(InputError, match=r"time runs backwards: 0.001 s after 0.004 s"):
+        with pytest.raises(InputError, match=r"time decreases: 0.001 s after 0.004 s"):
             writer.append({k: a[1:9] for k, a in rec.columns.items()})
         writer.append({k: a[5:9] for k, a in rec.columns.items()})
     with pytest.raises(RecordingError, match="is closed"):

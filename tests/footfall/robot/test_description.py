@@ -42,7 +42,7 @@ def arm(**changes):
         (lambda: Link(name="a", mass="heavy", inertia=GOOD), "mass of link 'a' must be a number, got 'heavy'"),
         (
             lambda: Link(name="a", mass=1.0, com=(0.0, NAN, 0.0), inertia=GOOD),
-            "centre of mass of link 'a' holds a value that is not finite",
+            "centre of mass of link 'a' has a value that is not finite",
         ),
         (
             lambda: Link(name="a", mass=1.0, com=(0.0, 0.0), inertia=GOOD),
@@ -54,7 +54,7 @@ def arm(**changes):
         ),
         (
             lambda: Link(name="a", mass=1.0, inertia=np.full((3, 3), INF)),
-            "inertia of link 'a' holds a value that is not finite",
+            "inertia of link 'a' has a value that is not finite",
         ),
         (lambda: Link(name="a", mass=1.0, inertia=GOOD + np.triu(GOOD[::-1])), "inertia of link 'a' is not symmetric"),
         (lambda: Link(name="a", mass=1.0, inertia=-GOOD), "inertia of link 'a' is not positive: principal moments"),
@@ -72,7 +72,7 @@ def arm(**changes):
         ),
         (
             lambda: Joint(name="j", kind="revolute", parent="a", child="b", axis=(NAN, 0, 1)),
-            "axis of joint 'j' holds a value that is not finite",
+            "axis of joint 'j' has a value that is not finite",
         ),
         (
             lambda: Joint(name="j", kind="revolute", parent="a", child="b", axis=(0, 1)),
@@ -116,7 +116,7 @@ def arm(**changes):
         ),
         (
             lambda: Foot(name="f", link="a", position=(0, 0, NAN)),
-            "position of foot 'f' holds a value that is not finite",
+            "position of foot 'f' has a value that is not finite",
         ),
         (lambda: Rotor(-1, (0, 0, 0), 0, 0, 6), "mass of a rotor must lie in"),
         (lambda: Rotor(1, (0, 0, 0), 0, 0, NAN), "gear of a rotor is not finite"),
@@ -190,11 +190,11 @@ def test_an_axis_is_normalised():
         ),
         (
             {"feet": [Foot(name="tip", link="toe", position=(0, 0, 0))]},
-            "foot 'tip' sits on the unknown link 'toe': this robot has base, rod",
+            "foot 'tip' is on the unknown link 'toe': this robot has base, rod",
         ),
         ({"actuators": [Actuator(joint="knee")]}, "an actuator drives the unknown joint 'knee': .*elbow"),
         ({"poses": {"up": Pose(np.zeros(2))}}, r"pose 'up' must have shape \(1,\), got \(2,\)"),
-        ({"poses": {"up": Pose(np.array([NAN]))}}, "pose 'up' holds a value that is not finite"),
+        ({"poses": {"up": Pose(np.array([NAN]))}}, "pose 'up' has a value that is not finite"),
     ],
 )
 def test_bad_robots_are_refused_in_one_sentence(change, message):
@@ -284,7 +284,7 @@ def test_replace_checks_again(change, message):
 
 def test_replace_checks_the_whole_robot_again():
     robot = library.mini_cheetah()
-    with pytest.raises(ModelError, match="sits on the unknown link 'tail'"):
+    with pytest.raises(ModelError, match="is on the unknown link 'tail'"):
         robot.replace(feet=[Foot(name="F", link="tail", position=(0, 0, 0))])
     with pytest.raises(ModelError, match="unknown rotor mode"):
         robot.replace(rotors="some")
@@ -316,7 +316,7 @@ def test_the_last_pattern_that_fits_counts():
 
 
 def test_a_robot_without_provenance_says_so():
-    with pytest.raises(InputError, match=r"robot 'arm' does not say where 'rod.mass' comes from"):
+    with pytest.raises(InputError, match=r"robot 'arm' has no provenance for 'rod.mass'"):
         arm().provenance_of("rod.mass")
 
 

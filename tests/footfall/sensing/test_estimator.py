@@ -247,7 +247,7 @@ def test_check_replaces_what_is_missing_from_the_first_tick():
     [
         ({"gyro": 0.0}, "gyro of an estimator must be positive"),
         ({"stance": np.nan}, "stance of an estimator must be positive"),
-        ({"on": 0.1, "off": 0.2}, "come down above 'on'"),
+        ({"on": 0.1, "off": 0.2}, "off < on"),
         ({"sure": 0.4}, "must lie between 0.5 and 1"),
         ({"imu_rotation": np.ones((3, 3))}, "rotation matrix"),
     ],

@@ -174,7 +174,7 @@ def test_belts_that_do_not_fit_are_refused_in_one_sentence():
     ):
         with pytest.raises(InputError, match=words):
             ff.Simulation(robot, joints=joints, **options)
-    with pytest.raises(InputError, match="give the belt its play"):
+    with pytest.raises(InputError, match="set the play of the belt"):
         JointModel(belt=Belt(), backlash=0.01)
-    with pytest.raises(InputError, match="needs their rotors"):
+    with pytest.raises(InputError, match="needs the state of their rotors"):
         ff.sim.linearize(ff.Simulation(cheetah, joints=JointModel(belt=Belt())), *cheetah.state("stand"))

@@ -272,7 +272,7 @@ def test_a_checkpoint_keeps_the_objects(tmp_path):
         ),
         (
             {"objects": [FreeBall(radius=0.1, mass=1.0, position=(0, 0, 1))], "contact": "stance"},
-            "stance contact knows feet alone",
+            "stance contact supports only feet",
         ),
         ({"objects": [FreeBall(radius=0.1, mass=1.0, position=(0, 0, 1))], "integrator": "rk4"}, "linearly_implicit"),
     ],

@@ -82,7 +82,7 @@ def test_a_command_that_is_followed_is_not_talked_about():
 def test_a_batch_refuses_what_it_would_not_heed():
     with pytest.raises(ff.InputError, match="a batch takes no pushes"):
         ff.Batch(ROBOT, 2, pushes=[ff.Push(start=0.0, duration=0.1, force=(1.0, 0.0, 0.0))])
-    with pytest.raises(ff.InputError, match="holds its commands until"):
+    with pytest.raises(ff.InputError, match="commands of a batch stay until"):
         ff.Batch(ROBOT, 2, command=lambda t: ff.Command(forward=t))
     with pytest.warns(UserWarning, match="Hold does not follow forward"):
         ff.Batch(ROBOT, 2).set_command(forward=0.4)
@@ -129,14 +129,14 @@ def test_run_files_and_the_command_line_have_schedules_and_pushes(tmp_path, caps
         ("0: forwards=1", "unknown part of a command 'forwards'"),
         ("2: forward=1; 1: turn=1", "must rise"),
         ("0 forward=1", "an entry of a schedule reads"),
-        ("0: forward=fast", "is no number"),
+        ("0: forward=fast", "is not a number"),
     ):
         assert cli.run(["simulate", "xiling", "--schedule", option]) == 2
         assert words in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--schedule", "0: forward=0.1", "--speed", "0.2"]) == 2
     assert "leave out speed" in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--push", "1, 0.1, 5"]) == 2
-    assert "a push reads" in capsys.readouterr().err
+    assert "a push is" in capsys.readouterr().err
 
 
 # -- pushes on links ---------------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_an_answer_the_other_way_round_is_told_so():
 
 
 def test_a_controller_of_other_arguments_is_refused_where_it_is_made():
-    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is how it is called"):
+    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is its signature"):
 
         @ff.controller
         def short(t, robot, sensed):
@@ -281,7 +281,7 @@ def test_a_zero_quaternion_and_a_torque_of_another_length_are_refused():
         ff.dynamics.mass_matrix(ROBOT, np.concatenate([q[:3], 2.0 * q[3:7], q[7:]]))
     with pytest.raises(ff.InputError, match="tau of robot 'xiling' must have shape"):
         ff.dynamics.forward_dynamics(ROBOT, q, v, np.zeros(ROBOT.nv + 1))
-    assert "generalised forces" in str(ff.dynamics.forward_dynamics.__doc__)
+    assert "generalized forces" in str(ff.dynamics.forward_dynamics.__doc__)
 
 
 def test_a_part_that_no_command_has_is_refused_with_the_nearest_name():

@@ -63,7 +63,7 @@ def test_a_copy_of_a_simulation_goes_on_alike_and_apart(copied):
 
 def test_a_recording_is_asked_by_name():
     rec = ff.Simulation(ROBOT).run(0.01)
-    with pytest.raises(ff.InputError, match="taken by its name"):
+    with pytest.raises(ff.InputError, match="selected by its name"):
         rec[3:5]
     with pytest.raises(ff.InputError, match="unknown column"):
         rec["nope"]

@@ -25,7 +25,10 @@ def with_law(law):
         (lambda self, depth, v_C, friction, dt: (0.0, 0.0), r"got \[\(\), \(\)\]"),
         (lambda self, depth, v_C, friction, dt: (np.zeros(2), np.zeros(2)), r"got \[\(2,\), \(2,\)\]"),
         (lambda self, depth, v_C, friction, dt: ([0.0, 0.0, 1.0], [0.0, 0.0, 0.0]), "must return arrays"),
-        (lambda self, depth, v_C, friction, dt: (CHANCE.normal(size=3), np.zeros(3)), "in two ways: chance"),
+        (
+            lambda self, depth, v_C, friction, dt: (CHANCE.normal(size=3), np.zeros(3)),
+            "two results for the same arguments",
+        ),
     ],
 )
 def test_a_law_that_returns_something_else_is_one_sentence(law, words):

@@ -147,5 +147,5 @@ def test_own_shapes_may_be_given():
 def test_bad_input_is_refused():
     with pytest.raises(InputError, match="report, stop"):
         ff.Simulation(CHEETAH, self_collision="explode")
-    with pytest.raises(InputError, match="no two links that could meet"):
+    with pytest.raises(InputError, match="no two links that could collide"):
         ff.Simulation(ball(), self_collision="report")

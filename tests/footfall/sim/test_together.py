@@ -119,7 +119,7 @@ def test_durations_must_be_as_many(cheetah):
 
 def test_each_simulation_is_one_and_is_given_once(cheetah):
     one = holding(cheetah)
-    with pytest.raises(InputError, match="given a simulation twice"):
+    with pytest.raises(InputError, match="has a simulation twice"):
         run_batched([one, holding(cheetah), one], 0.01)
     assert one.time == 0.0
     for wrong in (None, one, [one, "other"], [None]):

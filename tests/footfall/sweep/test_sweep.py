@@ -190,8 +190,8 @@ def test_a_cluster_that_is_not_there_is_silent_or_empty_is_one_sentence(tmp_path
     refused("localhost", "looks like tcp://host:8786")
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes calls and never says a word
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
-        refused(address, "no Dask scheduler answers")
-    refused(address, "no Dask scheduler answers")
+        refused(address, "no Dask scheduler responds")
+    refused(address, "no Dask scheduler responds")
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster:
         refused(cluster.scheduler_address, "has no workers")

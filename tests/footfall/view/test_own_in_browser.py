@@ -128,7 +128,7 @@ def test_a_viewer_of_a_robot_shows_states_from_elsewhere():
         q, _ = ROBOT.state("stand")
         viewer.sync(q, time_now=0.5)
         np.testing.assert_allclose(viewer.stage.bodies[0].position, q[:3])
-        with pytest.raises(ff.InputError, match="is given what to show"):
+        with pytest.raises(ff.InputError, match="needs a configuration"):
             viewer.sync()
         with pytest.raises(ff.InputError, match="must have shape"):
             viewer.sync(q[:5])

@@ -58,6 +58,7 @@ def test_the_report_has_the_runs_and_needs_no_network(
     assert "http://" not in outside
     assert "https://" not in outside
     assert text.count('<img src="data:image/png') == 4
+    assert text.count('<figure class="fits">') == 1  # times, which a narrow window shows whole
     assert {path.name for path in (tmp_path / "demo").iterdir()} >= {"report.html", "overlay.png", "many.png"}
 
 

@@ -169,8 +169,8 @@ def test_one_line_tells_a_paper() -> None:
         judge("depaula2024", "mujoco_wall_time_10s", 1.0),
     ]
     assert line("depaula2024", claims) == (
-        "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk, the"
-        " worst of six signals; 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
+        "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk (the"
+        " worst of six signals); 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
     )
     assert line("contact_comparison", [judge("contact_comparison", "drop_residual", 0.0, holds=True)]) == (
         "Three contact models: 1 of 1 questions of our own answered yes"
@@ -229,9 +229,30 @@ def test_the_page_of_verdicts_has_a_note_in_every_row(monkeypatch: pytest.Monkey
         }
         for entry in entries
     ]
-    found = [{"experiment": "dynakat", "title": "DynaKat", "claims": claims, "summary": "DynaKat: one line"}]
-    page = generate.page(found, "Of 3.")
+    found = {"experiment": "dynakat", "title": "DynaKat", "claims": claims, "summary": "DynaKat: one line"}
+    page = generate.page({"dynakat": generate.section(found)}, {"dynakat": found["summary"]}, "Of 3.")
     assert page.index("- DynaKat: one line.") < page.index("| verdict | means |")
     for entry in entries:
         (row,) = [row for row in page.splitlines() if row.endswith(f"because of {entry.id} |")]
         assert entry.claim in row
+
+
+def test_what_is_not_reproduced_again_stays_on_the_page_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[3]
+    monkeypatch.syspath_prepend(str(root / "docs"))
+    generate = importlib.import_module("generate_verdicts")
+    for name, source in (("PAGE", generate.PAGE), ("README", generate.README), ("FILE", generate.FILE)):
+        copy = tmp_path / source.name
+        copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+        monkeypatch.setattr(generate, name, copy)
+    generate.main([])
+    for source in (root / "docs" / "research" / "verdicts.md", root / "README.md"):
+        assert (tmp_path / source.name).read_text(encoding="utf-8") == source.read_text(encoding="utf-8")
+    known = registration()
+    monkeypatch.setattr(
+        generate, "registration", lambda: dataclasses.replace(known, digests={**known.digests, "yan2021": "other"})
+    )
+    with pytest.raises(SystemExit, match="reproduce again: yan2021"):
+        generate.main([])

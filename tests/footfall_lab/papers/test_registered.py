@@ -77,13 +77,20 @@ def test_the_family_of_gaits_is_the_same_every_time_and_keeps_to_its_ranges() ->
 def test_every_numbered_equation_is_counted_once() -> None:
     known = registration().claims
     for name, last, others in (
-        ("depaula2024", 44, {"(A1)", "(A2)", "(A3)", "(B1)", "(B2)", "(B3)", "tau_e"}),
+        ("depaula2024", 44, {"(A1)", "(A2)", "(A3)", "(B1)", "(B2)", "(B3)", "tau_e", "F_i^j"}),
         ("adak2021", 37, set()),
         ("yan2021", 25, set()),
     ):
         counted = [number for entry in known[name].values() for number in entry.equations]
         assert len(counted) == len(set(counted))
         assert set(counted) == {f"({k})" for k in range(1, last + 1)} | others
+
+
+def test_displayed_equations_without_numbers_are_counted() -> None:
+    known = registration().claims
+    counts = {name: sum(e.weight for e in known[name].values() if e.table == "equation") for name in known}
+    assert counts["floating_base"] == 14
+    assert counts["dynakat"] == 7  # of sections II-A and III-G
 
 
 def test_no_bound_asks_for_what_cannot_be() -> None:

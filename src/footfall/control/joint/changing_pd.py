@@ -30,7 +30,7 @@ from nptrace._types import PyTree, Scalar
 
 @dataclass(frozen=True, kw_only=True)
 class ChangingPD(Controller):
-    """Feet on the paths of a changing gait, joints after them by PD; gains change with it.
+    """Joint PD on the foot trajectories of a changing gait; its gains change with the gait.
 
     ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
     and ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same

@@ -44,7 +44,7 @@ def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
 
 @dataclass(frozen=True)
 class GravityCompensation(ControllerWrapper):
-    """Another controller's PD, with the torques that hold the robot up fed forward: τ = PD + g(q) - Jᵀf."""
+    """The PD of another controller, with feedforward torques that support the robot: τ = PD + g(q) - Jᵀf."""
 
     inner: Controller
 

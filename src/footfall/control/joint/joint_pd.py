@@ -48,7 +48,7 @@ SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined
 
 @dataclass(frozen=True, kw_only=True)
 class JointPD(Controller):
-    """Feet on the paths of a gait by inverse kinematics, joints after them by PD; roll joints stay at zero.
+    """Joint PD on the foot trajectories of a gait, by inverse kinematics; roll joints stay at zero.
 
     Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
     their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
@@ -109,13 +109,13 @@ class JointPD(Controller):
         Args:
             robot: of the library, with constants that are known to work; or any other that can stand, whose constants
                 scale with its size and weight.
-            gait: its name.
-            choice: set of constants, A to E for the Mini Cheetah's trot.
+            gait: Its name.
+            choice: Set of constants, A to E for the Mini Cheetah's trot.
             speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
                 unless given.
-            open_loop: leave out the speed feedback, as the published controller of de Paula et al. does.
-            changes: fields of the gait to replace, such as ``{"duty": 0.6}``.
-            options: of JointPD; ``clock`` has no memory and is open loop.
+            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
+            options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
             The controller, which follows the commanded speed, or unless one is commanded its gait's.

@@ -48,7 +48,7 @@ _REGULARISATION = 1e-6  # of the weights' system, so that two feet in line can s
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanFollower(Controller):
-    """Joints after a plan, by PD with joint rates and the weight fed forward. Gains in N m/rad and N m s/rad.
+    """Joint PD on a motion plan, with joint velocities and the weight fed forward.
 
     ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none. ``inverse`` is JointPD's:
     ``closed``, or ``fabrik`` or ``resolved_rate``, which go on from the joints that they found a tick before.

@@ -30,7 +30,10 @@ FEET = ("held", "measured")
 
 @dataclass(frozen=True)
 class ScrewTorque(ControllerWrapper):
-    """Another controller's joint targets by screw dynamics; ``bandwidth`` [rad/s] of joints that carry nothing."""
+    """The joint targets of another controller, followed by inverse dynamics in the screw formulation.
+
+    ``bandwidth`` [rad/s] is that of joints without load.
+    """
 
     inner: Controller
     bandwidth: float = 85.0

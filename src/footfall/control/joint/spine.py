@@ -29,8 +29,10 @@ _TURNING_RATE, _MIN_BEND = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fa
 
 @dataclass(frozen=True, kw_only=True)
 class Spine(ControllerWrapper):
-    """At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what
-    the controller inside asks for there.
+    """A controller of spine joints around another controller.
+
+    At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what the
+    inner controller commands there.
 
     ``moves`` swing, each by its part of the swing; positive extends the back or rolls it to the right. The other joints
     rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where it turns back, bent

@@ -39,7 +39,7 @@ _LEVEL_DECAY_RATE = 0.3  # [1/s], at which unequal legs become equal again
 
 @dataclass(frozen=True, kw_only=True)
 class Wheels(Controller):
-    """Rolls after a velocity command on a robot with a wheel at the end of each leg.
+    """Velocity control of a robot with a wheel at the end of each leg.
 
     kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
     with weight and wheel unless given. level: how fast legs level the trunk [1/s].

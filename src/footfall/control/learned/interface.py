@@ -153,7 +153,7 @@ class Interface:
         lists = {key: _broadcast(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}
         parts = {key: _broadcast(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
         if "clock" in terms and not full["clock_period"]:
-            raise InputError(f"{where} observes a clock and does not say its clock_period")
+            raise InputError(f"{where} observes a clock and lacks its clock_period")
         scan = _scan_points(full[_SCAN_POINTS], where)
         if ("heights" in terms) != bool(scan):
             raise InputError(f"{where} observes heights where it says {_SCAN_POINTS}, and only there")

@@ -50,7 +50,7 @@ MAX_GYRO, MAX_COMMAND, MAX_OFFSET, MAX_RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """The interface of a policy to a robot. An action of 1 moves a joint by ``reach`` [rad] from standing, held by PD.
+    """How a policy is connected to a robot: an action of 1 moves a joint by ``reach`` [rad] from standing, under PD.
 
     Gains in N m/rad and N m s/rad. The gait is the clock that the policy hears, and when each foot should be down.
     """
@@ -160,7 +160,7 @@ class Drive:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Policy(Summarised, Controller):
-    """A network that drives one kind of robot: action = network((observation - mean) / spread), cut to [-1, 1]."""
+    """A neural network that controls a robot: action = network((observation - mean) / spread), clipped to [-1, 1]."""
 
     robot: str  # name of the robot it was learned on
     drive: Drive
@@ -403,7 +403,7 @@ def _own_policy(file: Path, graph: Graph, metadata: Mapping[str, str], words: di
         joints, task = tuple(words["joint_names"]), metadata["task"]
         robot = _of_library(words["robot"]) if words["robot"] in library.names() else None
     except SPOILED:
-        raise InputError(f"the drive of the policy {file} is spoiled") from None
+        raise InputError(f"the drive of the policy {file} is damaged") from None
     if robot is None or joints != robot.joint_names:
         return None
     same = check_values(drive.interface(robot).to_dict(), str(file))
@@ -431,7 +431,7 @@ def shipped() -> tuple[str, ...]:
 
 def _of_library(name: str) -> Robot:
     if name not in library.names():
-        raise InputError(f"robot '{name}' is none of the library: say which it is, save(path, robot=...)")
+        raise InputError(f"robot '{name}' is not in the library: name it, save(path, robot=...)")
     return library.load(name)
 
 

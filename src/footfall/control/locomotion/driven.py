@@ -64,8 +64,8 @@ def actuated_joints(robot: Robot) -> ActuatedJoints | None:
     joints, motors = loop_joints(robot).independent, {actuator.joint for actuator in robot.actuators}
     if {robot.joint_names[j] for j in joints} != motors:
         raise InputError(
-            f"locomotion needs loops that leave robot '{robot.name}' as many motions as it has motors, {len(motors)}:"
-            f" they leave {len(joints)}"
+            f"locomotion needs as many motors as the loops of robot '{robot.name}' leave degrees of freedom: it has"
+            f" {len(motors)} motors and {len(joints)} degrees of freedom"
         )
     q, _ = standing_state(robot)
     with nptrace.untraced():
@@ -101,7 +101,8 @@ def _serial_robot(robot: Robot, joints: tuple[int, ...], moves_foot: Bool[ndarra
         moved_feet = np.flatnonzero(moves_foot[:, column])
         if len(moved_feet) > 1:
             raise InputError(
-                f"locomotion knows loops within legs: joint '{robot.joint_names[j]}' of robot '{robot.name}' moves"
+                f"locomotion supports only loops within legs: joint '{robot.joint_names[j]}' of robot"
+                f" '{robot.name}' moves"
                 f" {len(moved_feet)} feet"
             )
         name = robot.joint_names[j]

@@ -48,7 +48,7 @@ _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  #
 
 @dataclass(eq=False, kw_only=True)
 class Locomotion(Controller):
-    """A quadruped that follows a velocity command.
+    """Whole-body control or MPC of a quadruped that follows a velocity command.
 
     stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
     ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
@@ -84,7 +84,7 @@ class Locomotion(Controller):
         if not 1.0 <= self.mpc_rate <= self.rate:
             raise InputError(f"the MPC rate must lie between 1 Hz and {self.rate:g} Hz, got {self.mpc_rate}")
         if self.reach is not None and self.stage != "whole_body":
-            raise InputError(f"an arm reaches in the whole-body program: stage '{self.stage}' has none")
+            raise InputError(f"reaching needs the whole-body QP: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
         self._failures: set[str] = set()  # what is wrong now, and was reported
@@ -122,9 +122,9 @@ class Locomotion(Controller):
                 f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
             )
         if actuated_joints(robot) is not None and self.reach is not None:
-            raise InputError("a robot with closed loops walks, and reaches for nothing")
+            raise InputError("a robot with closed loops cannot reach with an arm")
         if wheels_of(robot) and self.stage != "whole_body":
-            raise InputError("wheels roll in the whole-body program: stage 'whole_body'")
+            raise InputError("rolling on wheels needs the whole-body QP: stage='whole_body'")
         if self.reach is not None:
             hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
@@ -139,7 +139,7 @@ class Locomotion(Controller):
         if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
             return False
         if not gravity[2] < 0.0:
-            raise InputError(f"locomotion needs a gravity that pulls the robot down, got {gravity}")
+            raise InputError(f"locomotion needs gravity that points downwards, got {gravity}")
         with nptrace.untraced():  # constants, which outlive the trace that may run here
             self._make(robot, gravity)
         return True

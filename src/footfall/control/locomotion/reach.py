@@ -36,7 +36,7 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reach:
-    """The point ``point`` [m] of link ``link`` goes to ``position`` [m] in the world, and stays there.
+    """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
     rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
     [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program. speed: with

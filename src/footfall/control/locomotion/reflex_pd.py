@@ -33,7 +33,7 @@ from nptrace._types import Given, PyTree
 
 @dataclass(eq=False, kw_only=True)
 class ReflexPD(Controller):
-    """Feet on the paths of a gait that oscillators pace, joints after them by PD, and reflexes that change the paths.
+    """Joint PD on the foot trajectories of a gait driven by oscillators, with reflexes that change the trajectories.
 
     ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
     response ``speed_gait`` changes to, with its gains. What begins to act is in ``log``, and an event of a recording.
@@ -93,7 +93,7 @@ class ReflexPD(Controller):
 
     def start(self, robot: Robot) -> StepMemory:
         if not robot.floating:
-            raise InputError(f"robot '{robot.name}' stands on a fixed base: reflexes are for robots that walk")
+            raise InputError(f"robot '{robot.name}' has a fixed base: reflexes are for robots that walk")
         check_gait(robot, self.gait)
         self.log.clear()
         self._last_acting.clear()

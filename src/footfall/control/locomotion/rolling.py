@@ -46,7 +46,9 @@ def wheels_of(robot: Robot) -> tuple[Wheel, ...]:
     if not any(turning):
         return ()
     if not all(turning):
-        raise InputError(f"robot '{robot.name}' has wheels at some of its feet alone: locomotion rolls on all or none")
+        raise InputError(
+            f"robot '{robot.name}' has wheels at only some of its feet: locomotion needs wheels at all feet or none"
+        )
     poses = body_poses(robot, standing_state(robot)[0])
     found = []
     for body, foot in zip(tree.feet, feet):

@@ -41,7 +41,17 @@ class Regulator:
 def regulate(
     A: Float[ndarray, "nx nx"], B: Float[ndarray, "nx nu"], Q: Float[ndarray, "nx nx"], R: Float[ndarray, "nu nu"]
 ) -> Regulator:
-    """The regulator of infinite horizon; what no input can bring back is refused."""
+    """Return the linear-quadratic regulator with infinite horizon of a discrete-time system.
+
+    Args:
+        A: x⁺ = A x + B u.
+        B: x⁺ = A x + B u.
+        Q: Weights of the state.
+        R: Weights of the input.
+
+    Returns:
+        Gain and cost matrix (``Regulator``); a system that cannot be stabilized is refused.
+    """
     A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
     _check(A, B, Q, R)
     one = np.eye(len(A))
@@ -66,9 +76,7 @@ def regulate(
     K = np.linalg.solve(R + B.T @ H @ B, B.T @ H @ A)
     residual = float(np.abs(Q + A.T @ H @ (A - B @ K) - H).max() / max(np.abs(H).max(), 1e-300))
     if residual > _MAX_RESIDUAL:
-        raise FootfallError(
-            f"the Riccati equation is left with a residual of {residual:.1e}: it is too ill conditioned"
-        )
+        raise FootfallError(f"the Riccati equation has a residual of {residual:.1e}: it is too ill conditioned")
     return Regulator(K, H, doublings, residual)
 
 
@@ -90,7 +98,7 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class StandWeights:
-    """The price of a unit of error; ``stiffness`` sets the price of torque: about what LQR gives a joint [N m/rad]."""
+    """Weights of the LQR; ``stiffness`` sets that of torque: about the gain that a joint gets [N m/rad]."""
 
     tilt: float = 50.0  # roll and pitch
     height: float = 100.0
@@ -105,7 +113,7 @@ class StandWeights:
             if value is not None and not (np.isfinite(value) and value >= 0.0):
                 raise InputError(f"{key} of the weights of a stand must not be negative, got {value}")
         if not self.joints > 0 or self.stiffness == 0.0:
-            raise InputError("joints and stiffness of the weights of a stand must be positive")
+            raise InputError("joints and stiffness of StandWeights must be positive")
 
 
 def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:
@@ -123,7 +131,7 @@ def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarra
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class LqrStand(Summarised, Controller):
-    """Stands at q with the torques that hold it there, less K times the deviation: all joints act on all errors.
+    """A linear-quadratic regulator for standing: feedforward torques minus K times the deviation.
 
     Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
 

@@ -49,7 +49,7 @@ _FREE_JOINT_RANGE = 3.0  # [rad]: joints without limits go this far from the sta
 
 @dataclass(eq=False, kw_only=True)
 class Nmpc(Controller):
-    """A quadruped that follows a velocity command, by optimal control of its whole model.
+    """Nonlinear MPC with the whole-body model, for a quadruped that follows a velocity command.
 
     ``log`` lists commands that were clipped and solves that began anew, with their times.
     """
@@ -75,7 +75,7 @@ class Nmpc(Controller):
         for key in ("rate", "solve_rate", "knot", "friction", "barrier"):
             checked_number(getattr(self, key), f"{key} of nmpc", 0.0, above=True)
         if self.solve_rate > self.rate or self.rate / self.solve_rate > self.rate * self.knot:
-            raise InputError(f"nmpc must solve at least once a knot and at most at its rate of {self.rate:g} Hz")
+            raise InputError(f"nmpc must solve at least once per knot and at most at its rate of {self.rate:g} Hz")
         for key in ("clearance", "hip_height", "joint_kd"):
             if (value := getattr(self, key)) is not None or key == "joint_kd":
                 checked_number(value, f"{key} of nmpc", 0.0, above=key != "joint_kd")
@@ -122,7 +122,7 @@ class Nmpc(Controller):
         if not robot.floating or tuple(robot.foot_names) != LEGS:
             raise InputError(f"nmpc needs a floating robot with the feet {', '.join(LEGS)} and no others")
         if robot.loops:
-            raise InputError(f"nmpc knows no closed loops, and robot '{robot.name}' has some: JointPD walks it")
+            raise InputError(f"nmpc does not support closed loops, which robot '{robot.name}' has: use JointPD")
         self.log.clear()
         self._failures.clear()
         self._last_command = None
@@ -195,7 +195,9 @@ class Nmpc(Controller):
         if self.contact == SCHEDULED:
             return HorizonProblem(model, goals, compile)
         if self._finding is None:
-            raise InputError("nmpc with contact 'implicit' plans with a simulation's own step: hand it to a Simulation")
+            raise InputError(
+                "nmpc with contact 'implicit' plans with the step of a simulation: pass it to a Simulation"
+            )
         return self._finding(model, goals, compile, self.ground)
 
     # -- a tick ------------------------------------------------------------------------------------------------------
@@ -204,11 +206,11 @@ class Nmpc(Controller):
     ) -> tuple[JointCommand, dict[str, ndarray]]:
         if self.problem is None:
             raise InputError(
-                "nmpc is compiled before it runs: hand it to a simulation, or call prepare(robot, compile)"
+                "nmpc must be compiled before it runs: pass it to a Simulation, or call prepare(robot, compile)"
             )
         x = np.concatenate([sensed.q, sensed.v])
         if not np.isfinite(x).all():
-            raise InputError("q and v of what nmpc senses must be finite")
+            raise InputError("the sensed q and v of nmpc must be finite")
         memory = self._follow_command(sensed, self._clipped_command(t, robot, command), memory)
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
             memory = self._solve(t, robot, x, memory)

@@ -192,7 +192,7 @@ def improve(
         raise FootfallError("the trajectory leads to states that are not finite from here")
     backward_pass = _backward_pass(problem, problem.quadratic(found.x, found.u), found.u, weight)
     if not np.isfinite(backward_pass.gains).all():
-        raise FootfallError("the sweep backwards gives gains that are not finite")
+        raise FootfallError("the backward sweep gives gains that are not finite")
     found.gains = backward_pass.gains
     better = _line_search(problem, found, backward_pass)
     if better is not None:
@@ -207,7 +207,7 @@ def _backward_pass(problem: RollingProblem, model: QuadraticModel, u: ndarray, w
     while (plan := model.backward_pass(low, high, weight)) is None:
         weight = max(_REGULARISATION_FACTOR * weight, _MIN_REGULARISATION)
         if weight > _MAX_REGULARISATION:
-            raise FootfallError("the cost of a trajectory has no minimum that a step could go to")
+            raise FootfallError("the cost of a trajectory has no minimum along the search direction")
     return plan
 
 

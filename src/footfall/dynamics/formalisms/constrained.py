@@ -44,13 +44,26 @@ def constrained_dynamics(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
-    """Return (a, f): accelerations dv/dt, and forces of the ground on the feet [N], zero at feet that are up.
+    """Return accelerations and contact forces with the feet of a contact mode held, by Lagrange multipliers (KKT).
 
-    mode: one number per foot, 1 stands, 0 is up; it may be traced (``modes.mode_of`` makes one from names). Three
-    numbers per foot hold each direction by itself: (0, 0, 1) is a foot that slides on level ground without friction.
-    stabilisation: Baumgarte's (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor), the last term only
-    where ``anchors`` [m] says where the feet should be. damping: added to the diagonal of A as a share of its mean; it
-    makes redundant sets of feet solvable at the price of feet that give a little. ``contact_set`` says if it is needed.
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        mode: One number per foot, 1 in contact, 0 not; it may be traced (``mode_of`` makes it from names). Three
+            numbers per foot hold each direction separately: (0, 0, 1) is a foot sliding on level ground without
+            friction.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        stabilisation: Baumgarte gains (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor).
+        anchors: Where the feet should be [m]; without them k_p has no effect.
+        damping: Added to the diagonal of the contact matrix, as a fraction of its mean: makes redundant sets of feet
+            solvable, with feet that yield a little. ``contact_set`` says if it is needed.
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Accelerations a = dv/dt, and forces of the ground on the feet [N], zero at feet not in contact.
     """
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
@@ -74,8 +87,23 @@ def impact_map(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
-    """(v⁺, impulses [N s]) of a touchdown without bounce: the feet of the new mode stop, q stays, momentum passes by
-    the feet alone. Of all velocities that the mode allows, v⁺ is the nearest to v in the metric of M."""
+    """Return the velocity after a touchdown without rebound.
+
+    The feet of the new mode stop, q does not change, and momentum is transferred by the feet alone. Of all velocities
+    that the mode allows, the result is the nearest to v in the metric of M.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        mode: 1 for each foot in contact after the touchdown.
+        damping: As in ``constrained_dynamics``.
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Velocity after the touchdown, and impulses on the feet [N s].
+    """
     _check_mode(robot, mode)
     L, d, Y, J = feet_in_factor(robot, q, frame, R_WC)
     impulse = contact_solve(d, Y, mode, -(J @ v), damping)
@@ -85,7 +113,17 @@ def impact_map(
 def delassus_matrix(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
 ) -> Float[ndarray, "rows rows"]:
-    """Return a = J M⁻¹ Jᵀ of all feet [1/kg]: accelerations of the feet by forces on the feet."""
+    """Return the Delassus matrix J M⁻¹ Jᵀ of all feet.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Accelerations of the feet by forces on the feet [1/kg].
+    """
     _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
     return Y.T @ _divided(Y, d)
 
@@ -93,7 +131,17 @@ def delassus_matrix(
 def contact_jacobian(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: Float[ndarray, "3 3"] | None = None
 ) -> Float[ndarray, "rows nv"]:
-    """J: velocities of all feet by v, three rows per foot (a point contact holds no moment)."""
+    """Return the Jacobian of all feet: their velocities are J v.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Three rows per foot (a point contact transmits no moment).
+    """
     return feet_jacobian(robot, q, frame, R_WC)[:, 3:].reshape(3 * robot.nf, robot.nv)
 
 
@@ -145,7 +193,8 @@ def _drift(
 def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
     if np.shape(mode) not in ((robot.nf,), (robot.nf, 3)):
         raise InputError(
-            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 where a foot stands; got shape {np.shape(mode)}"
+            f"a mode of robot '{robot.name}' is {robot.nf} numbers, 1 for each foot in contact; got shape"
+            f" {np.shape(mode)}"
         )
     check_points(robot, mode)
 

@@ -89,7 +89,18 @@ def contact_set(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> ContactSet:
-    """Rank and conditioning of a mode, and the patterns of force that move nothing."""
+    """Return rank and conditioning of a contact mode, and its internal forces.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        mode: 1 for each foot in contact, 0 for the others.
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        The report; ``redundancy`` is the number of force patterns that move nothing.
+    """
     check_finite(robot, q=q)
     mode = mode_of(robot, mode)
     rows = np.repeat(mode, 3) > 0
@@ -121,7 +132,18 @@ def check_stance(
     frame: str = "world",
     R_WC: Float[ndarray, "3 3"] | None = None,
 ) -> ContactSet:
-    """Return the report of a mode whose forces are unique; an over-constrained one is refused by name."""
+    """Return the rank report of a contact mode, and refuse a mode whose forces are not unique.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        mode: 1 for each foot in contact, 0 for the others.
+        frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
+        R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
+
+    Returns:
+        Rank, conditioning and internal forces.
+    """
     found = contact_set(robot, q, mode, frame, R_WC)
     if found.redundancy:
         raise over_constrained(found)
@@ -150,9 +172,21 @@ def stance_dynamics(
     standing: str | Iterable[str] | Float[ndarray, "nf"],
     gravity: Gravity = GRAVITY,
 ) -> StanceDynamics:
-    """``constrained_dynamics`` outside of traces: feet by name, rank judged, redundant but consistent sets solved.
+    """Return accelerations and contact forces as ``constrained_dynamics`` does, also of redundant sets of feet.
 
-    An over-constrained stance that moves in a way its feet cannot all follow has no acceleration, and is refused.
+    Not for traces. An over-constrained stance whose feet cannot all follow the motion has no acceleration and is
+    refused.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        standing: Feet in contact, by name or as a contact mode.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        Accelerations, forces, and the rank report.
     """
     mode = mode_of(robot, standing)
     check_finite(robot, v=v, tau=tau)

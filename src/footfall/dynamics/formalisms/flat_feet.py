@@ -32,9 +32,19 @@ def flat_dynamics(
     gravity: Gravity = GRAVITY,
     damping: float = 0.0,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 6"]]:
-    """Return (a, wrenches (n, f) on the soles at their middles, world axes): standing soles neither move nor turn.
+    """Return accelerations and contact wrenches with flat soles held: they neither move nor rotate.
 
-    mode: 1 for a sole that lies on the ground; traced or not. damping: as of ``constrained_dynamics``.
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        mode: 1 for each sole flat on the ground, 0 for the others; it may be traced.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        damping: As in ``constrained_dynamics``.
+
+    Returns:
+        Accelerations a = dv/dt, and wrenches (moment, force) on the soles at their middles, world axes.
     """
     _check(robot, mode)
     L, d, Y, _ = _in_factor(robot, q)
@@ -47,7 +57,18 @@ def flat_dynamics(
 def flat_impact(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], mode: Float[ndarray, "nf"], damping: float = 0.0
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 6"]]:
-    """Return (v⁺, impulses (n, f) [N m s, N s]) of soles that come down flat and stay."""
+    """Return the velocity after flat soles land and stay.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        mode: 1 for each sole flat on the ground after the impact.
+        damping: As in ``constrained_dynamics``.
+
+    Returns:
+        Velocity after the impact, and impulses (moment, force) [N m s, N s].
+    """
     _check(robot, mode)
     L, d, Y, J = _in_factor(robot, q)
     w = contact_solve(d, Y, mode[:, None] * np.ones(6), -(J @ v), damping)
@@ -62,10 +83,18 @@ def center_of_pressure(wrench: Float[ndarray, "6"]) -> Float[ndarray, "2"]:
 def sole_margins(
     sole: tuple[float, float], wrench: Float[ndarray, "6"], friction: float
 ) -> dict[str, Float[ndarray, "_"]]:
-    """Return how far a wrench (n, f) at the middle of a sole, in its axes, is inside of what the ground can give.
+    """Return the margins of a contact wrench inside the limits of a flat sole.
 
-    ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] either
-    way: all are zero or more where the corners of the sole can make the wrench, and only there.
+    All margins are zero or more exactly where forces at the corners of the sole can produce the wrench.
+
+    Args:
+        sole: Length and width of the sole [m].
+        wrench: Moment and force at the middle of the sole, in its axes.
+        friction: Coefficient of friction.
+
+    Returns:
+        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] both
+        ways.
     """
     X, Y, mu = 0.5 * sole[0], 0.5 * sole[1], friction
     n, f = wrench[:3], wrench[3:]

@@ -313,7 +313,7 @@ def _check(robot: Robot, order: str, **arrays: Any) -> None:
         if np.shape(array) != (size,):
             raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {np.shape(array)}")
         if not nptrace.is_tracing() and not np.isfinite(np.asarray(array, dtype=float)).all():
-            raise InputError(f"{name} of robot '{robot.name}' holds a value that is not finite")
+            raise InputError(f"{name} of robot '{robot.name}' has a value that is not finite")
 
 
 __all__ = [

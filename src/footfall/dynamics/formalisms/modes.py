@@ -17,7 +17,15 @@ FLIGHT = "flight"
 
 
 def mode_of(robot: Robot, standing: str | Iterable[str] | Float[ndarray, "nf"]) -> Float[ndarray, "nf"]:
-    """The 0/1 vector of a mode: from names (``"LF+RH"``, ``["LF", "RH"]``, ``"flight"``) or from numbers, checked."""
+    """Return a contact mode as a vector of 0 and 1.
+
+    Args:
+        robot: The robot.
+        standing: Names (``"LF+RH"``, ``["LF", "RH"]``, ``"flight"``), or numbers, which are checked.
+
+    Returns:
+        1 for each foot in contact.
+    """
     if isinstance(standing, str):
         standing = [] if standing == FLIGHT else standing.split("+")
     given = list(standing)
@@ -35,7 +43,15 @@ def mode_of(robot: Robot, standing: str | Iterable[str] | Float[ndarray, "nf"]) 
 
 
 def mode_name(robot: Robot, mode: Float[ndarray, "nf"]) -> str:
-    """``LF+RH``, or ``flight``."""
+    """Return the name of a contact mode: ``LF+RH``, or ``flight``.
+
+    Args:
+        robot: The robot.
+        mode: 1 for each foot in contact, 0 for the others.
+
+    Returns:
+        Name.
+    """
     return "+".join(standing_feet(robot, mode)) or FLIGHT
 
 
@@ -44,12 +60,26 @@ def standing_feet(robot: Robot, mode: Float[ndarray, "nf"]) -> tuple[str, ...]:
 
 
 def all_modes(robot: Robot) -> list[ndarray]:
-    """Return every contact mode, flight first, all feet last."""
+    """Return every contact mode, flight first, all feet last.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        2ⁿ vectors of 0 and 1, n the number of feet.
+    """
     return [np.array(mode) for mode in product((0.0, 1.0), repeat=robot.nf)]
 
 
 def transitions(robot: Robot) -> Iterator[tuple[ndarray, ndarray]]:
-    """Return every ordered pair of different modes: feet may land and lift at the same instant, n (n - 1) in all."""
+    """Return every ordered pair of different contact modes: feet may land and lift at the same instant.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        n (n - 1) pairs for n modes.
+    """
     yield from permutations(all_modes(robot), 2)
 
 

@@ -37,8 +37,10 @@ _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
 
 @dataclass(frozen=True, eq=False)
 class ModeCoordinates:
-    """Which entries of v are the coordinates of a mode: chosen where the robot is, then plain data, so that everything
-    that follows from them can be traced: ``ff.compile(ModeCoordinates.dynamics, coordinates)``.
+    """Minimal coordinates of a contact mode: which entries of v are independent.
+
+    They are chosen at a configuration and constant afterwards, so that everything computed with them can be traced:
+    ``ff.compile(ModeCoordinates.dynamics, coordinates)``.
 
     ``dependent`` and ``rows`` (of J, all feet) are in the order in which they are eliminated, without pivoting.
     """
@@ -187,7 +189,19 @@ def reduced_system(
     mode: Float[ndarray, "nf"],
     gravity: Gravity = GRAVITY,
 ) -> ReducedSystem:
-    """Return the equations of motion of a mode in its own minimal coordinates."""
+    """Return the equations of motion of a contact mode in minimal coordinates.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        mode: 1 for each foot in contact, 0 for the others.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        Mass matrix, bias and forces in these coordinates.
+    """
     check_finite(robot, v=v, tau=tau)
     system = ModeCoordinates.at(robot, q, mode).system(q, v, tau, gravity)
     J, turning = _standing(contact_jacobian(robot, q), mode), _standing(_turning(robot, q, v), mode)
@@ -205,10 +219,21 @@ def reduced_dynamics(
     mode: Float[ndarray, "nf"],
     gravity: Gravity = GRAVITY,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
-    """Return (a, f) as ``constrained_dynamics`` gives them, by way of minimal coordinates.
+    """Return accelerations and contact forces as ``constrained_dynamics`` does, in minimal coordinates.
 
-    The forces come last: the dependent rows of M a + h - Sᵀτ = Jᵀf, the ones that N left out. Where the mode is
-    over-constrained and its feet agree all the same, they are the least in norm.
+    The forces follow from the dependent rows of M a + h - Sᵀτ = Jᵀf. In an over-constrained but consistent mode, they
+    are those of least norm.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        mode: 1 for each foot in contact, 0 for the others.
+        gravity: Acceleration of gravity in world axes [m/s²].
+
+    Returns:
+        Accelerations a = dv/dt, and forces of the ground on the feet [N].
     """
     system = reduced_system(robot, q, v, tau, mode, gravity)
     a, dependent = system.acceleration(), list(system.coordinates.dependent)
@@ -223,7 +248,17 @@ def reduced_dynamics(
 def reduced_touchdown(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], mode: Float[ndarray, "nf"]
 ) -> Float[ndarray, "nv"]:
-    """v⁺ of a touchdown into a mode, by its own coordinates: the momentum that they know is kept, NᵀM (v⁺ - v) = 0."""
+    """Return the velocity after a touchdown, in minimal coordinates: NᵀM (v⁺ - v) = 0.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        mode: 1 for each foot in contact after the touchdown.
+
+    Returns:
+        Velocity after the touchdown.
+    """
     coordinates = ModeCoordinates.at(robot, q, mode)
     return coordinates.basis(q) @ coordinates.touchdown(q, v)
 

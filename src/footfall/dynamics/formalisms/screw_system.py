@@ -212,9 +212,21 @@ def screw_forward_dynamics(
     gravity: Gravity = GRAVITY,
     solver: str = "structure",
 ) -> ScrewSolution:
-    """Return torques given, feet of the mode held: accelerations, foot forces and all joint reactions.
+    """Return accelerations, foot forces and all joint reactions for given torques, by the screw formulation.
 
-    In a trace the feet that stand must not depend on each other (``dynamics.contact_set`` says whether they do).
+    In a trace the feet in contact must be independent (``contact_set`` says whether they are).
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        tau: Joint torques [N m].
+        mode: 1 for each foot that is held; none unless given.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        solver: ``structure`` exploits the structure of the system; ``sparse`` and ``dense`` solve it as printed.
+
+    Returns:
+        Accelerations, torques, foot forces and joint reactions.
     """
     mode = np.zeros(robot.nf) if mode is None else np.asarray(mode)
     check_shape(robot, mode=(mode, robot.nf))
@@ -265,13 +277,26 @@ def screw_inverse_dynamics(
     gravity: Gravity = GRAVITY,
     solver: str = "structure",
 ) -> ScrewSolution:
-    """Return torques and reactions for joint accelerations, in one of three ways.
+    """Return torques and joint reactions for given joint accelerations, by the screw formulation.
 
-    - ``foot_forces`` measured [N, on the robot, world axes]: unique, and the base's acceleration is part of the answer.
-    - ``base_acceleration`` too, from an IMU (spatial, base axes): ``reactions[0]`` is the wrench on the base that the
-      measured forces do not explain; without foot forces, the base rows of inverse dynamics.
-    - a ``mode`` instead of measurements: feet are held, and the least foot forces are taken of all that do it; of
-      numbers, not in a trace.
+    - With ``foot_forces`` (measured): the solution is unique and includes the acceleration of the base.
+    - With ``base_acceleration`` as well, from an IMU: ``reactions[0]`` is the wrench on the base that the measured
+      forces do not explain. Without foot forces, it is the base rows of inverse dynamics.
+    - With a ``mode`` instead of measurements: the feet are held, with the foot forces of least norm; not in a trace.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+        v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
+        joint_accelerations: [rad/s²]
+        foot_forces: Forces of the ground on the robot, world axes [N].
+        base_acceleration: Spatial, base axes [rad/s², m/s²].
+        mode: 1 for each foot that is held.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        solver: ``structure`` exploits the structure of the system; ``sparse`` and ``dense`` solve it as printed.
+
+    Returns:
+        Torques, accelerations, foot forces and joint reactions.
     """
     traced = is_tracing()
     _check_inverse(robot, joint_accelerations, foot_forces, base_acceleration, mode, traced)
@@ -390,7 +415,7 @@ def _check_inverse(
     if mode is not None and (foot_forces is not None or base_acceleration is not None):
         raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
     if traced and mode is not None:
-        raise InputError("a mode leaves the foot forces of inverse dynamics open: in a trace they must be given")
+        raise InputError("with a mode, foot forces of inverse dynamics are not unique: in a trace they must be given")
     if base_acceleration is not None and not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base, whose acceleration is zero")
     if base_acceleration is not None:

@@ -24,7 +24,7 @@ from nptrace._types import Scalar
 
 @dataclass(frozen=True)
 class Kuramoto:
-    """Phase oscillators: θ̇_i = 2π f + Σ_j K sin(θ_j - θ_i - φ_ij), with φ_ij = -2π (d_j - d_i) for delays d.
+    """Kuramoto phase oscillators: θ̇_i = 2π f + Σ_j K sin(θ_j - θ_i - φ_ij), φ_ij = -2π (d_j - d_i) for delays d.
 
     Phases are kept in cycles, θ / 2π. Every gait table locks from almost every start, at a rate of n K near the lock.
     """
@@ -90,9 +90,16 @@ class Kuramoto:
 def touchdown_reset(
     phase: Float[ndarray, "n"], duty: float, contact: Float[ndarray, "n"], earliest: float = 0.5
 ) -> Float[ndarray, "n"]:
-    """Phases with stance begun at once where a swinging foot touches (``contact`` 1 or 0): late swing ends early.
+    """Return phases with stance begun wherever a swing foot is in contact.
 
-    ``earliest`` is the part of the swing before which a touch does not count: the foot is just lifting off.
+    Args:
+        phase: Phases in [0, 1).
+        duty: Duty factor.
+        contact: 1 for each foot in contact.
+        earliest: Fraction of the swing before which contact is ignored: the foot is just lifting off.
+
+    Returns:
+        Phases.
     """
     late = phase > duty + earliest * (1.0 - duty)
     return np.where(late & (contact > 0.5), 0.0, phase)
@@ -158,7 +165,7 @@ class Hopf:
 
 @dataclass(frozen=True, kw_only=True)
 class PolarHopf:
-    """Hopf oscillators in polar form, as in public code: swing while sin θ > 0. The state is r and θ [rad], a row each.
+    """Hopf oscillators in polar form; swing while sin θ > 0. The state is r and θ [rad], one row each.
 
     ṙ = α (μ - r²) r, θ̇_i = ω + Σ_j r_j w sin(θ_j - θ_i - φ_ij), ω = π / ((1 - D) T) in swing, π / (D T) in stance.
     The angles keep the distances of the gait's table, not the times: the same for a duty of 1/2, else only for legs in

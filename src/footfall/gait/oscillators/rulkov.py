@@ -19,7 +19,7 @@ from nptrace._types import Scalar
 
 @dataclass(frozen=True)
 class Rulkov:
-    """x' = f(x, y), y' = y - μ (x - σ): a fast and a slow variable.
+    """A Rulkov neuron: x' = f(x, y), y' = y - μ (x - σ), a fast and a slow variable.
 
     Chaotic (2001): f = α / (1 + x²) + y, with σ = -1 usual; bursts come the faster the larger α (about 4.1 to 4.5).
     Regular (2002): f = α / (1 - x) + y for x <= 0, α + y for 0 < x < α + y if the x before was <= 0, else -1; and

@@ -28,7 +28,18 @@ def ccd_leg(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Reached:
-    """Return joint values, within their limits, that take a leg's foot to ``target`` [m] in its carrier's frame."""
+    """Solve the inverse kinematics of a leg by cyclic coordinate descent, within the joint limits.
+
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        target: Position of the foot's centre in the frame of the body that carries the leg [m].
+        start: Joint values to start from.
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Joint values, distance left [m], and iterations used.
+    """
 
     def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
         joints, far, used = carry
@@ -48,7 +59,17 @@ def ccd_chain(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> ReachedChain:
-    """The chain through ``points``, root first, with its end at ``target`` [m] or as near as its turns bring it."""
+    """Reach for a target with a chain of ball joints, by cyclic coordinate descent.
+
+    Args:
+        points: Joints of the chain, root first [m].
+        target: Where its end should be [m].
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Points of the chain, distance left [m], and iterations used.
+    """
     check_chain(points, target)
 
     def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:

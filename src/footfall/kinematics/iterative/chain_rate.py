@@ -36,10 +36,20 @@ def resolved_rate_chain(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> ReachedChain:
-    """Return the chain through ``points``, root first, with its end at ``target`` [m], by steps of its Jacobian.
+    """Reach for a target with a chain of ball joints, by steps of its Jacobian.
 
-    ``pseudo_inverse``; ``damped`` least squares with a damping of a tenth of the reach; the Jacobian's ``transpose``,
-    as far as is best for the error's linear model. No ball turns by more than half a radian in a step.
+    No joint rotates by more than half a radian in a step.
+
+    Args:
+        points: Joints of the chain, root first [m].
+        target: Where its end should be [m].
+        rule: ``pseudo_inverse``; ``damped`` least squares, with a tenth of the reach as damping; or the ``transpose``
+            of the Jacobian with the step that is best for the linear model.
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Points of the chain, distance left [m], and iterations used.
     """
     if rule not in CHAIN_RULES:
         raise unknown("rule of a chain's resolved rate", rule, CHAIN_RULES)

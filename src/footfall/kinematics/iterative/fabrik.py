@@ -37,9 +37,19 @@ def fabrik(
     tolerance: float = TOLERANCE,
     shared: bool = False,
 ) -> Reached:
-    """Return all joints of a robot for targets of all its feet, in the frame of its base [m]; ``joints`` is the start.
+    """Solve the inverse kinematics of all legs by FABRIK.
 
-    ``shared`` lets the joints that carry several feet (a spine) help; else they stay as they are.
+    Args:
+        robot: The robot.
+        targets: Positions of the feet's centres in the frame of the base [m].
+        joints: Joint values to start from.
+        foot_pitch: Contact angle of a redundant last link [rad]; None keeps it near the start's.
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+        shared: Also move joints that carry several feet (a spine).
+
+    Returns:
+        All joint values, distances left [m], and iterations used.
     """
     _check(robot, targets, joints)
     legs = [leg_chain(robot, name) for name in robot.foot_names]

@@ -36,7 +36,19 @@ def fabrik_chain(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> ReachedChain:
-    """Return the chain through ``points``, root first, with its end at ``target`` [m], or straight towards it."""
+    """Reach for a target with a chain of ball joints, by FABRIK.
+
+    A chain that is too short points straight at the target.
+
+    Args:
+        points: Joints of the chain, root first [m].
+        target: Where its end should be [m].
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Points of the chain, distance left [m], and iterations used.
+    """
     check_chain(points, target)
     lengths = link_lengths(points)
     root = points[0]

@@ -82,10 +82,19 @@ def fabrik_leg(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> Reached:
-    """Return joint values that take a leg's foot to ``target`` [m], in the frame of the body that carries the leg.
+    """Solve the inverse kinematics of a leg by FABRIK.
 
-    ``start`` decides between knees: reaching keeps a bent knee on its side. ``foot_pitch`` [rad] is the contact angle
-    that a redundant last link shall have, as in ``leg_inverse``; None leaves it near the start's.
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        target: Position of the foot's centre in the frame of the body that carries the leg [m].
+        start: Joint values to start from; a bent knee stays on its side.
+        foot_pitch: Contact angle of a redundant last link [rad], as in ``leg_inverse``; None leaves it near the
+            start's.
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Joint values, distance left [m], and iterations used.
     """
 
     length = 0.0 if foot_pitch is None else _last_length(leg)
@@ -111,7 +120,15 @@ def fabrik_leg(
 
 
 def contact_angle(leg: LegChain, joints: Values) -> Operand:
-    """Return the angle ``foot_pitch`` [rad] at which a leg's last link stands; see ``leg_inverse``."""
+    """Return the angle ``foot_pitch`` between the last link of a redundant leg and the ground; see ``leg_inverse``.
+
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        joints: Joint values of the leg.
+
+    Returns:
+        Angle [rad].
+    """
     plane = _plane(leg)
     assert plane is not None
     X, foot = pose_of(leg, joints, leg.tail), foot_position(leg, joints)

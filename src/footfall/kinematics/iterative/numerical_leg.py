@@ -25,9 +25,18 @@ _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 def numerical_leg(
     leg: LegChain, position: Float[ndarray, "3"], guess: Values, iterations: int = _ITERATIONS
 ) -> tuple[Float[ndarray, "n"], Operand]:
-    """Return (joints, whether the foot is there) for the foot's centre at ``position`` [m] in the carrier's frame.
+    """Solve the inverse kinematics of a leg by damped Newton steps, without joint limits.
 
-    Out of reach, the leg points towards the place. Joint limits are not looked at, as by ``leg_inverse``.
+    If the position is out of reach, the leg points towards it.
+
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        position: Position of the foot's centre in the frame of the body that carries the leg [m].
+        guess: Joint values to start from.
+        iterations: At most so many iterations.
+
+    Returns:
+        Joint values, and whether the foot is there.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

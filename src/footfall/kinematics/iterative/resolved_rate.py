@@ -35,9 +35,18 @@ def leg_rates(
     gain: float = 1.0,
     damping: float = DAMPING,
 ) -> Float[ndarray, "n"]:
-    """Return joint rates [rad/s] that move a leg's foot with ``velocity`` [m/s] in its carrier's frame.
+    """Return joint velocities of a leg that move its foot with a velocity, by damped least squares.
 
-    A redundant leg drifts to the posture ``toward``, at ``gain`` [1/s], by motions that leave its foot alone.
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        joints: Joint values of the leg.
+        velocity: Velocity of the foot, in the frame of the body that carries the leg [m/s].
+        toward: Posture that a redundant leg drifts to by motions that do not move its foot.
+        gain: Rate of that drift [1/s].
+        damping: Damping of the least squares, relative to the leg's reach.
+
+    Returns:
+        Joint velocities [rad/s].
     """
     _, J = foot_jacobian(leg, joints)
     square = _damping(leg, J, damping)
@@ -49,7 +58,14 @@ def leg_rates(
 
 
 def manipulability(J: Float[ndarray, "3 n"]) -> Scalar:
-    """sqrt(det(J Jᵀ)) (Yoshikawa 1985): the volume of foot velocities for joint rates of length one."""
+    """Return the manipulability sqrt(det(J Jᵀ)) (Yoshikawa 1985).
+
+    Args:
+        J: Jacobian of a point.
+
+    Returns:
+        Zero in a singular configuration.
+    """
     return np.sqrt(np.maximum(_determinant(J @ J.T), 0.0))
 
 
@@ -62,12 +78,21 @@ def resolved_rate_leg(
     iterations: int = 200,
     tolerance: float = 1e-7,
 ) -> Reached:
-    """Return joint angles that take a leg's foot to ``target`` [m] in its carrier's frame, by steps of its Jacobian.
+    """Solve the inverse kinematics of a leg by steps of its Jacobian (resolved rates).
 
-    rule: ``levenberg`` keeps a step only if it helps, and damps the less the more they do; ``manipulability`` and
-    ``constant`` are damped least squares, ``pseudo_inverse`` is not damped; ``transpose`` goes down the gradient, as
-    far as is best for the error's linear model. ``toward``: a posture for what is redundant (not with ``levenberg``
-    and ``transpose``).
+    Args:
+        leg: Chain of the leg (``leg_chain``).
+        target: Position of the foot's centre in the frame of the body that carries the leg [m].
+        start: Joint values to start from.
+        rule: ``levenberg`` accepts only steps that reduce the error, and adapts its damping; ``manipulability`` and
+            ``constant`` are damped least squares; ``pseudo_inverse`` is not damped; ``transpose`` is gradient descent
+            with the step that is best for the linear model.
+        toward: Posture for redundant joints; not with ``levenberg`` and ``transpose``.
+        iterations: At most so many iterations.
+        tolerance: Distance at which the target counts as reached [m].
+
+    Returns:
+        Joint values, distance left [m], and iterations used.
     """
     if rule not in RULES:
         raise unknown("rule of the resolved rate", rule, RULES)

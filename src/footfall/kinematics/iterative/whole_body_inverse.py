@@ -29,7 +29,7 @@ LEVER = 0.3  # [m]: what a radian of the trunk counts beside a metre
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WholeBodyInverse:
-    """A posture, trunk included, and what is left of each wish."""
+    """A posture of the whole body, and the remaining error of each target."""
 
     q: Float[ndarray, "nq"]
     feet: tuple[str, ...]
@@ -52,20 +52,23 @@ def whole_body_inverse(
     tolerance: float = 1e-7,
     iterations: int = 100,
 ) -> WholeBodyInverse:
-    """Return the whole posture, trunk and joints, for feet, trunk and centre of mass, all in the world.
+    """Solve for a whole posture, base and joints, given feet, base and centre of mass in the world.
 
     Args:
         robot: A robot with a floating base.
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
-        trunk_position: Of the base's origin [m]; a coordinate that is NaN is free.
+        trunk_position: Position of the base's origin [m]; a coordinate that is NaN is free.
         trunk_rotation: R_WB of the base; None leaves it free.
-        com: Of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a point.
+        com: Com of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a point.
         q: The start; what is free stays near it.
         tolerance: [m], and for the trunk's rotation as much a LEVER [rad].
         iterations: At most.
+
+    Returns:
+        The configuration, and how far each target is missed (``WholeBodyInverse``).
     """
     if not robot.floating:
-        raise InputError(f"robot '{robot.name}' stands on a fixed base: use inverse, which moves the legs alone")
+        raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves the legs alone")
     q = posture_of(robot, q)
     feet = targets_of(robot, targets)
     wishes = _Wishes(
@@ -151,7 +154,15 @@ class _Wishes:
 
 
 def com_jacobian(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3 nv"]:
-    """Return velocity of the centre of mass in world axes by v: each joint moves the mass that it carries."""
+    """Return the Jacobian of the centre of mass: its velocity in world axes is J v.
+
+    Args:
+        robot: The robot.
+        q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
+
+    Returns:
+        J, in m per unit of v.
+    """
     tree, poses = robot.tree, body_poses(robot, q)
     masses = np.array([body.inertia.m for body in tree.bodies])
     moments = np.stack([body.inertia.m * X.p + X.R @ body.inertia.h for body, X in zip(tree.bodies, poses)])

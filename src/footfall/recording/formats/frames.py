@@ -33,7 +33,7 @@ def frames(recording: Recording, rate: float | None = None) -> Iterator[Frame]:
     """Every row, or as many a second as asked for; a robot on a fixed base has no IMU to speak of."""
     robot = recording.robot
     if not robot.floating:
-        raise InputError(f"robot '{robot.name}' stands on a fixed base: these formats are for one that moves")
+        raise InputError(f"robot '{robot.name}' has a fixed base: these formats are for one that moves")
     if len(recording) < 2:
         raise InputError("the recording has fewer than two rows: there is nothing to convert")
     columns = {name: recording[name] for name in recording.columns}

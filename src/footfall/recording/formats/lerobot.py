@@ -34,9 +34,9 @@ def write(recordings: Recording | list[Recording], folder: Path, rate: float = 5
 
     recordings = [recordings] if isinstance(recordings, Recording) else recordings
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is there already: a dataset is written into a folder of its own")
+        raise InputError(f"{folder} already exists: a dataset needs a new folder")
     if abs(rate - round(rate)) > 1e-9 or rate < 1:
-        raise InputError(f"a LeRobot dataset has a whole number of frames a second, got {rate:g}")
+        raise InputError(f"a LeRobot dataset has a whole number of frames per second, got {rate:g}")
     if len({recording.robot.digest for recording in recordings}) != 1:
         raise InputError("the episodes of a dataset are of one robot")
     rows: list[dict[str, ndarray]] = [_episode(recording, rate) for recording in recordings]

@@ -37,7 +37,16 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_urdf(robot: Robot) -> str:
-    """Return the robot as URDF. What URDF cannot say (armature, springs, poses, a fixed base) is noted in a comment."""
+    """Write a robot as URDF.
+
+    A comment lists what URDF cannot express (armature, springs, poses, a fixed base).
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        The text of the file.
+    """
     root = ET.Element("robot", name=robot.name)
     _comment(root, _lost_in_urdf(robot))
     for link in robot.links:
@@ -141,13 +150,23 @@ def to_mjcf(
     options: Mapping[str, Given] | None = None,
     contact: Mapping[str, Given] | None = None,
 ) -> str:
-    """The robot as MJCF: free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
+    """Write a robot as MJCF.
 
-    ``options`` are attributes of ``<option>`` (``timestep``, ``integrator``, ``cone``, ...), ``contact`` those of the
-    feet and the ground (``friction``, ``solref``, ``condim``, ...); numbers or sequences. Feet touch ``ground`` alone.
+    Free joint, joints with all their terms, motors, feet as spheres, wheels as cylinders, sites.
+
+    Args:
+        robot: The robot.
+        ground: Add a plane, which only the feet touch.
+        options: Attributes of ``<option>``: ``timestep``, ``integrator``, ``cone``, ...
+        contact: Attributes of the geoms of feet and ground: ``friction``, ``solref``, ``condim``, ...
+
+    Returns:
+        The text of the file.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
-        raise InputError("MJCF cannot say that rotors spin (rotors='exact'): export robot.replace(rotors='armature')")
+        raise InputError(
+            "MJCF cannot express spinning rotors (rotors='exact'): export robot.replace(rotors='armature')"
+        )
     root = ET.Element("mujoco", model=robot.name)
     _comment(root, f"{robot.name}, written by footfall")
     ET.SubElement(root, "compiler", angle="radian", autolimits="true", fusestatic="false", inertiafromgeom="false")
@@ -210,7 +229,7 @@ class _MjcfBodies:
         if body.inertia.m == 0:
             (child, *more) = self.tree.children[i]
             if more or any(f.link in self.feet and self.tree.frames[f.link][0] == i for f in self.robot.feet):
-                raise InputError(f"MJCF cannot say that the moving link '{body.name}' has no mass: give it some")
+                raise InputError(f"MJCF cannot express a moving link without mass: give link '{body.name}' some")
             self._body(above, child, joints, X_AB)
             return
         element = ET.SubElement(above, "body", {"name": body.name, **_pose(X_AB)})
@@ -336,7 +355,9 @@ def _mjcf_equalities(root: ET.Element, robot: Robot) -> None:
     for loop in robot.loops:
         if loop.kind == "joint":
             if len(loop.coefficients) > 5:
-                raise InputError(f"MJCF cannot say loop '{loop.name}': its polynomial has more than five coefficients")
+                raise InputError(
+                    f"MJCF cannot express loop '{loop.name}': its polynomial has more than five coefficients"
+                )
             ET.SubElement(
                 section,
                 "joint",
@@ -398,5 +419,5 @@ def _document(root: ET.Element) -> str:
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode")
     if found := _NOT_XML.search(text):
-        raise InputError(f"a name holds the character {found[0]!r}, which XML cannot hold")
+        raise InputError(f"a name contains the character {found[0]!r}, which XML cannot hold")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

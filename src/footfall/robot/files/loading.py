@@ -16,9 +16,21 @@ from footfall.robot.model.description import Robot
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """``load("mini_cheetah", rotors="exact")``, ``load("go2")``, ``load("spot.xml", feet=[...])``.
+    """Load a robot by name, or from a URDF or MJCF file.
 
-    Options are the variant of a library robot, or those of ``robot.files.urdf_mjcf.load_model``.
+    >>> ff.load("mini_cheetah", rotors="exact")
+    >>> ff.load("my_robot.urdf", feet=["toe_1", "toe_2", "toe_3", "toe_4"])
+
+    Like ``ff.load``, but without adding a pose ``stand``.
+
+    Args:
+        source: Name of a library robot, of an installed third-party robot (``go2``, ``a1``, ``anymal_c``, ...), or a
+            path.
+        **options: Variant of a library robot, or options of ``robot.files.urdf_mjcf.load_model``: ``feet``,
+            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``.
+
+    Returns:
+        The robot.
     """
     text = str(source)
     if text in (*library.names(), *library.machines()):

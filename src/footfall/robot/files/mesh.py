@@ -44,13 +44,13 @@ def read_mesh(path: Path) -> tuple[Mesh, ...]:
     try:
         meshes = {".stl": _stl, ".obj": _obj, ".dae": _collada}[kind](data)
     except SPOILED as error:
-        raise ModelError(f"mesh {shown(path.name)} cannot be understood: {error}") from None
+        raise ModelError(f"mesh {shown(path.name)} cannot be read: {error}") from None
     found = tuple(mesh for mesh in meshes if len(mesh.faces))
     if not found:
         raise ModelError(f"mesh {shown(path.name)} holds no triangles")
     for mesh in found:
         if not np.isfinite(mesh.vertices).all() or np.abs(mesh.vertices).max(initial=0.0) > _FURTHEST:
-            raise ModelError(f"mesh {shown(path.name)} holds places that are not finite or beyond {_FURTHEST:g} m")
+            raise ModelError(f"mesh {shown(path.name)} has vertices that are not finite or beyond {_FURTHEST:g} m")
         if mesh.faces.min() < 0 or mesh.faces.max() >= len(mesh.vertices) or len(mesh.faces) > MOST_TRIANGLES:
             raise ModelError(f"mesh {shown(path.name)} has triangles without corners, or too many")
     return found

@@ -103,7 +103,7 @@ class _Reader:
             "dof_frictionloss",
         ):
             if not np.isfinite(getattr(model, key)).all():
-                raise ModelError(f"{where}: MuJoCo makes values that are not finite of it ({key})")
+                raise ModelError(f"{where}: MuJoCo reads values that are not finite from it ({key})")
 
     def draft(self, floating: bool | None) -> Draft:
         base = self._base(floating)
@@ -152,7 +152,7 @@ class _Reader:
             )
         if not free and self.model.body_jntnum[roots[0]]:
             name = self.bodies[roots[0]]
-            raise InputError(f"{self.where}: '{name}' is jointed to the world, so that floating=True cannot be")
+            raise InputError(f"{self.where}: '{name}' has a joint to the world: floating=True is not possible")
         if len(top) > 1:
             self.cleaned.remarks.append("bodies of the scene are left out")
         return roots[0]
@@ -316,7 +316,7 @@ class _Reader:
         for k in range(m.nkey):
             qpos, name = m.key_qpos[k], m.key(k).name or f"key{k}"
             if not np.isfinite(qpos).all():
-                raise ModelError(f"keyframe {shown(name)} holds a value that is not finite")
+                raise ModelError(f"keyframe {shown(name)} has a value that is not finite")
             at = {m.jnt(j).name: float(qpos[m.jnt_qposadr[j]]) for j in range(m.njnt) if m.jnt(j).name in moving}
             free = base > 0 and self._is_free(base)
             height = float(qpos[m.jnt_qposadr[m.body_jntadr[base]] + 2]) if free else 0.0

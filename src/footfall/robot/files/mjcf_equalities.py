@@ -72,7 +72,7 @@ def _loop(model: Given, k: int) -> Loop | None:
     name, kind, data = model.equality(k).name, int(model.eq_type[k]), np.array(model.eq_data[k], dtype=float)
     first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
     if not np.isfinite(data).all():
-        raise ModelError(f"equality '{name}' holds a value that is not finite")
+        raise ModelError(f"equality '{name}' has a value that is not finite")
     if kind == _JOINT:
         return _coupling(model, name, first, second, data[:5]) if second >= 0 else None
     if kind not in (_CONNECT, _WELD):

@@ -92,7 +92,7 @@ def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
             continue
         leader = _needed(mimic, "joint", owner)
         if leader not in moving:
-            raise ModelError(f"{owner} mimics {shown(leader)}, which is no moving joint")
+            raise ModelError(f"{owner} mimics {shown(leader)}, which is not a moving joint")
         line = (_value(mimic, "offset", owner, 0.0), _value(mimic, "multiplier", owner, 1.0))
         loops.append(
             Loop(

@@ -56,7 +56,7 @@ def load_model(
     except (TypeError, RuntimeError):
         raise ModelError(f"a model's path must be a path, got {path!r}") from None
     if forward is not None and forward not in FACINGS:
-        raise InputError(f"a robot faces along {', '.join(FACINGS)}, not {forward!r}")
+        raise InputError(f"the forward axis of a robot is one of {', '.join(FACINGS)}, not {forward!r}")
     draft, package = read_draft(file, floating, root, repair_inertia)
     if floating is not None:
         draft.floating = floating

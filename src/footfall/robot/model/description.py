@@ -34,7 +34,7 @@ _Part = TypeVar("_Part", Link, Joint, Foot)
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a number comes from: a status (published, derived, chosen, imported) and the source in words."""
+    """The origin of a number: its status (published, derived, chosen, imported) and source."""
 
     status: str
     source: str
@@ -110,7 +110,7 @@ class Robot:
         for foot in self.feet:
             if foot.link not in links:
                 raise ModelError(
-                    f"foot '{foot.name}' sits on the unknown link '{foot.link}': this robot has {_list(links)}"
+                    f"foot '{foot.name}' is on the unknown link '{foot.link}': this robot has {_list(links)}"
                 )
         driven = [actuator.joint for actuator in self.actuators]
         for actuator in self.actuators:
@@ -337,7 +337,7 @@ class Robot:
         self._find(path)
         found = [p for pattern, p in self.provenance.items() if fnmatch.fnmatchcase(path, pattern)]
         if not found:
-            raise InputError(f"robot '{self.name}' does not say where '{path}' comes from")
+            raise InputError(f"robot '{self.name}' has no provenance for '{path}'")
         return found[-1]
 
     NOT_IN_DIGEST = ("name", "poses", "provenance", "notes", "model_file")

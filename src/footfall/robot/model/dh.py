@@ -123,7 +123,7 @@ def chain(
     settings = settings or {}
     moving = [row.joint for row in rows if row.joint is not None]
     if len(set(moving)) < len(moving):
-        raise ModelError(f"a Denavit-Hartenberg table names a joint twice: {', '.join(moving)}")
+        raise ModelError(f"a Denavit-Hartenberg table has a joint twice: {', '.join(moving)}")
     for given, what in ((links, "link"), (settings, "settings")):
         for name in given:
             if name not in moving:
@@ -136,7 +136,7 @@ def chain(
         since = _snap(since @ axis_at)
         if row.joint is not None:
             if row.joint not in links:
-                raise ModelError(f"no link given for joint '{row.joint}': every joint of a table carries one")
+                raise ModelError(f"no link given for joint '{row.joint}': every joint of a table needs one")
             if frames == "dh":
                 X_PJ, axis = since, np.array([0.0, 0.0, 1.0])
             else:
@@ -158,7 +158,7 @@ def chain(
             since = Transform.identity() if frames == "dh" else Transform(since.R, np.zeros(3))
         since = _snap(since @ after)
     if not joints:
-        raise ModelError("a Denavit-Hartenberg table without a joint makes no chain")
+        raise ModelError("a Denavit-Hartenberg table needs at least one joint")
     return Chain(tuple(made), tuple(joints), since)
 
 

@@ -29,7 +29,7 @@ _STILL = 1e-9  # [m] or [rad]: less is rounding
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loop:
-    """Closes a loop.
+    """A constraint that closes a kinematic loop.
 
     ``point``: the point ``at`` [m] of link ``first`` stays at the point ``to`` [m] of link ``second``: a pin, a ball.
     ``frame``: besides, the axes of ``second`` stay turned by ``rotation`` in those of ``first``: a weld.
@@ -129,7 +129,7 @@ def _moving(errors: Float[ndarray, "n 3"], name: str) -> Float[ndarray, "3 k"]:
     apart = np.abs(directions[:, ~moves].T @ mean)
     if apart.max(initial=0.0) > 1e3 * _STILL:
         raise ModelError(
-            f"loop '{name}' cannot be closed: its ends stay {apart.max():.3g} apart however its joints move"
+            f"loop '{name}' cannot be closed: its ends remain {apart.max():.3g} apart for all joint positions"
         )
     still = directions[:, ~moves]
     for count in range(3):  # coordinate axes, if the rest is spanned by the others

@@ -22,7 +22,7 @@ def check_masses(robot: Robot, tree: Tree) -> None:
     masses = [body.inertia.m for body in tree.bodies]
     for i in range(0 if robot.floating else 1, len(masses)):
         if sum(masses[k] for k in tree.subtree[i]) <= 0:
-            raise ModelError(f"link '{tree.bodies[i].name}' and all that hangs on it have no mass: it cannot be moved")
+            raise ModelError(f"link '{tree.bodies[i].name}' and its descendants have no mass: its motion is undefined")
     if any(_is_thin(body.inertia) for body in tree.bodies):
         _check_inertias(robot, tree)
 

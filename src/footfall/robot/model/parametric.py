@@ -66,9 +66,12 @@ def quadruped(
         knees: ``behind`` or ``front`` of the hips when standing, for all legs or by leg.
         crouch: Height of the hips over the feet's centres in the pose ``stand``, as a fraction of the stretched leg.
         limits: Lower and upper limit of each joint of a leg [rad]; none if not given.
-        torque_limit: Of every joint [N m].
-        damping: Of every joint [N m s/rad].
-        armature: Of every joint [kg m²].
+        torque_limit: Limit of every joint [N m].
+        damping: Damping of every joint [N m s/rad].
+        armature: Armature of every joint [kg m²].
+
+    Returns:
+        The robot, with a pose ``stand``.
     """
     plan = _leg_plan(axes, segments, segment_masses, limits, shape, thickness, crouch)
     x, y, z = (positive_number(s, "a length of the trunk") for s in three_numbers(trunk_size, "size of the trunk"))

@@ -37,7 +37,7 @@ def array_of(value: Given, shape: tuple[int, ...], what: str, most: float = math
     if array.shape != shape:
         raise ModelError(f"{what} must have shape {shape}, got {array.shape}")
     if not np.isfinite(array).all():
-        raise ModelError(f"{what} holds a value that is not finite: {array.tolist()}")
+        raise ModelError(f"{what} has a value that is not finite: {array.tolist()}")
     if np.abs(array).max(initial=0.0) > most:
         raise ModelError(f"{what} holds a value beyond {most:g}: {array.tolist()}")
     array.setflags(write=False)
@@ -125,7 +125,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Rotor:
-    """A motor's rotor: rides on the *parent* of its joint and spins at ``gear`` times the joint's rate, same sense.
+    """The rotor of a motor: attached to the *parent* of its joint, it spins at ``gear`` times the joint velocity.
 
     ``position`` [m] in the parent's frame; ``spin_inertia`` about the joint's axis and ``transverse_inertia`` [kg m²].
     """
@@ -149,8 +149,9 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Joint:
-    """Joins ``child`` to ``parent``: at zero the child's frame lies at ``origin`` [m] in the parent's, turned by
-    ``rotation``.
+    """A joint between the links ``parent`` and ``child``.
+
+    At zero, the child's frame is at ``origin`` [m] in the parent's, rotated by ``rotation``.
 
     ``axis`` is given in the child's frame. Angles in rad, forces in N m (N for a prismatic joint).
     ``dry_friction`` opposes motion, ``damping`` [N m s/rad] too; ``stiffness`` [N m/rad] pulls towards ``rest``;
@@ -256,9 +257,11 @@ class Foot:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FlatFoot(Foot):
-    """A foot with a sole: ``sole`` is its length along x and width along y [m] in the link's axes, and ``position`` the
-    middle of it. It holds six components of a wrench (``dynamics.formalisms.flat_feet``), or touches by its corners
-    (``robot.by_corners``)."""
+    """A foot with a flat sole of a length along x and a width along y [m]; ``position`` is its middle.
+
+    It transmits six components of a wrench (``dynamics.formalisms.flat_feet``), or touches with its corners
+    (``robot.by_corners``).
+    """
 
     sole: tuple[float, float] = (0.2, 0.1)
 

@@ -23,7 +23,7 @@ def body_poses(robot: Robot, q: np.ndarray | None = None) -> list[Transform]:
     if q.shape != (robot.nq,):
         raise InputError(f"q of robot '{robot.name}' must have shape ({robot.nq},), got {q.shape}")
     if not np.isfinite(q).all():
-        raise InputError(f"q of robot '{robot.name}' holds a value that is not finite: {q.tolist()}")
+        raise InputError(f"q of robot '{robot.name}' has a value that is not finite: {q.tolist()}")
     joints = q[robot.nq - robot.nj :]
     base = Transform(quaternion.to_rotation(q[3:7]), q[:3]) if robot.floating else Transform.identity()
     poses = [base]

@@ -31,7 +31,14 @@ ROTOR = 0.05  # [kg m²] of a motor at the joint: chosen
 
 
 def spine_joints(robot: Robot) -> tuple[str, ...]:
-    """Return joints that carry several feet, but are no leg's: those of the spine, in the order of q."""
+    """Return the names of the spine joints: those that carry several feet.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        Names in the order of q.
+    """
     tree = robot.tree
     carried = [sum(1 for body in tree.feet if j in tree.support[body]) for j in range(1, robot.nj + 1)]
     return tuple(name for name, feet in zip(robot.joint_names, carried) if feet > 1)
@@ -51,14 +58,17 @@ def with_spine(
     Args:
         robot: One with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
         kind: One of ``KINDS``.
-        stiffness: Of every spring [N m/rad].
-        damping: Of every spring [N m s/rad]; a hundredth of a second times the stiffness unless given.
-        torque_limit: Of the motors [N m]; what they have unless given.
+        stiffness: Stiffness of every spring [N m/rad].
+        damping: Damping of every spring [N m s/rad]; a hundredth of a second times the stiffness unless given.
+        torque_limit: Limit of the motors [N m]; what they have unless given.
         armature: Inertia of a series-elastic motor at the joint [kg m²].
         joints: Names of the spine's joints; those that carry several feet unless given.
+
+    Returns:
+        The changed robot.
     """
     if not isinstance(robot, Robot):
-        raise InputError(f"a spine is changed of a Robot, such as ff.load(...), got {type(robot).__name__}")
+        raise InputError(f"with_spine takes a Robot, such as ff.load(...), got {type(robot).__name__}")
     if kind not in KINDS:
         raise unknown("kind of spine", kind, KINDS)
     found = spine_joints(robot) if joints is None else one_or_more_names(joints, "joints of a spine")

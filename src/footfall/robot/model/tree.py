@@ -171,7 +171,7 @@ def _root(robot: Robot, children: dict[str, list[Joint]]) -> str:
     roots = [link.name for link in robot.links if link.name not in moved]
     if not roots:
         raise ModelError(
-            f"robot '{robot.name}' has no root: every link is some joint's child, so the joints form a loop"
+            f"robot '{robot.name}' has no root: every link is the child of a joint, so the joints form a loop"
         )
     if len(roots) > 1:
         raise ModelError(f"robot '{robot.name}' has {len(roots)} roots, {', '.join(roots)}: join them into one tree")

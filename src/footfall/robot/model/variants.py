@@ -15,7 +15,14 @@ CORNERS = {"front_left": (1, 1), "front_right": (1, -1), "hind_left": (-1, 1), "
 
 
 def by_corners(robot: Robot) -> Robot:
-    """Return the robot with four point feet in place of every sole: ``L_front_left``, and so on; other feet stay."""
+    """Return the robot with four point feet at the corners of each flat sole: ``L_front_left``, and so on.
+
+    Args:
+        robot: The robot.
+
+    Returns:
+        The changed robot; other feet stay.
+    """
     feet: list[Foot] = []
     for foot in robot.feet:
         if not isinstance(foot, FlatFoot):
@@ -43,7 +50,19 @@ def with_payload(
     size: Sequence[float] = (0.1, 0.1, 0.1),
     name: str = "payload",
 ) -> Robot:
-    """The robot with a box of ``mass`` [kg] and ``size`` [m] centred at ``position`` [m] on a link (the base)."""
+    """Return the robot with a box fixed to a link.
+
+    Args:
+        robot: The robot.
+        mass: Mass of the box [kg].
+        position: Position of its centre in the frame of the link [m].
+        link: Name of the link; the base unless given.
+        size: Size of the box [m].
+        name: Name of the new link.
+
+    Returns:
+        The changed robot.
+    """
     carrier = robot.tree.bodies[0].name if link is None else robot.link(link).name
     if name in {part.name for part in robot.links}:
         raise InputError(f"robot '{robot.name}' already has a link '{name}': give the payload another name")

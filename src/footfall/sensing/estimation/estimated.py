@@ -65,7 +65,7 @@ class History:
 
 @dataclass(eq=False)
 class Estimated(ControllerWrapper):
-    """A controller behind an estimator. ``log`` lists the faults of the sensors, and when.
+    """A controller that runs on estimated states. ``log`` lists sensor faults with their times.
 
     keep: every so many ticks are kept for ``history``.
     """
@@ -79,7 +79,10 @@ class Estimated(ControllerWrapper):
         if not isinstance(self.estimator, Estimator):
             raise InputError(f"the estimator must be an Estimator, got {type(self.estimator).__name__}")
         if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 1:
-            raise InputError(f"an estimate is kept every so many ticks, a whole number from 1 on, got {self.keep!r}")
+            raise InputError(
+                "keep (every so many ticks an estimate is kept) must be a whole number of at least 1, got"
+                f" {self.keep!r}"
+            )
         self.log: list[tuple[float, str]] = []
         self._kept: list[tuple[float, Estimate]] = []
         self.seen: Sensed | None = None  # what the inner controller saw in the last tick

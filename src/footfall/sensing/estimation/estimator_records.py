@@ -69,7 +69,7 @@ class Estimator:
         for key in ("gyro", "acceleration", "encoder", "leg", "stance", "landing", "tilt", "gate", "observer_gain"):
             positive_number(getattr(self, key), f"{key} of an estimator")
         if not 0 <= self.off <= self.on:
-            raise InputError(f"an estimator's feet come down above 'on' and lift below 'off': {self.on}, {self.off}")
+            raise InputError(f"the thresholds of an estimator must satisfy off < on: {self.on}, {self.off}")
         for key in ("sure", "firm"):
             if not 0.5 < getattr(self, key) < 1:
                 raise InputError(f"'{key}' of an estimator must lie between 0.5 and 1, got {getattr(self, key)}")

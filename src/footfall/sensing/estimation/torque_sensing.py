@@ -56,8 +56,10 @@ class LowPass:
 
 @dataclass(frozen=True)
 class TorqueSensing:
-    """Joint torques [N m] from readings at ``rate`` [Hz], filtered at ``cutoff`` [Hz]; a foot with more than
-    ``stands_from`` [N], or a twentieth of the weight, stands, unless an estimator says which do.
+    """Joint torques computed from sensor readings at ``rate`` [Hz], filtered at ``cutoff`` [Hz].
+
+    A foot with more than ``stands_from`` [N], or a twentieth of the weight, counts as in contact, unless an estimator
+    decides.
 
         sensing = TorqueSensing(rate=1000.0)
         memory = sensing.start(robot)

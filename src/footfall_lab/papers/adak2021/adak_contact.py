@@ -67,6 +67,7 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
         adak_steps.stability(steps),
         adak_steps.accuracy(steps),
         otherwise(runs),
+        pitch(runs),
         stands(runs["stand"]),
         drops(runs["drop"]),
         trots(runs["trot"]),
@@ -189,6 +190,14 @@ def exactness(runs: dict[str, Recording]) -> Claim:
         " minimisation is ours (Gauss-Newton): the paper names none and gives no count."
     )
     return judge(NAME, "least_squares_reaches_exact_solution", share, note)
+
+
+def pitch(runs: dict[str, Recording]) -> Claim:
+    """How far the trunk pitches at most; the trot that slips is not one that is meant."""
+    most = {key: float(np.degrees(np.abs(runs[key].trunk_euler()[:, 1]).max())) for key in ("stand", "drop", "trot")}
+    words = ", ".join(f"{key} {degrees:.1f}" for key, degrees in most.items())
+    worst = max(most.values())
+    return judge(NAME, "pitch_keeps_off_singularity", worst, f"{words} deg.", holds=worst <= 45.0)
 
 
 def otherwise(runs: dict[str, Recording]) -> Claim:

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from footfall.dynamics import bias_terms, mass_matrix
+from footfall.dynamics import bias_terms, coordinates, mass_matrix
 from footfall.dynamics.formalisms import lagrange
 from footfall.dynamics.random_states import random_states
 from footfall.kinematics import feet_jacobian
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.spatial.quaternion import from_rotation
+from footfall.spatial.rotation import euler_rates_to_body, from_euler
 from footfall_lab.bench import formalisms
 from footfall_lab.bench.report import spelled
 from footfall_lab.bench.timing import Row
-from footfall_lab.papers.adak2021 import adak_contact, equations, spine_claims
+from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims
 from footfall_lab.papers.adak2021.spine_claims import Spines
 from footfall_lab.papers.claims import Claim, Outcome, Table, judge
 
@@ -69,6 +71,10 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         _share_of_legs(robot),
         _agreement(robot),
         _decoupled(robot),
+        _invertible(robot),
+        painleve.claim(),
+        *_euler_angles(),
+        judge(NAME, "massless_legs_widen_the_gap", None),
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
@@ -154,7 +160,7 @@ def _decoupled(robot: Robot) -> Claim:
 
 
 def _agreement(robot: Robot) -> Claim:
-    """Our own question: whether the derivation is right, by algorithms that share nothing with it."""
+    """All methods give the same equations: Euler-Lagrange, and algorithms that share nothing with it."""
     states, worst = random_states(robot, 5, seed=3), 0.0
     for q, v in zip(states.q, states.v):
         pairs = (
@@ -169,6 +175,66 @@ def _agreement(robot: Robot) -> Claim:
         " in Euler coordinates and then mapped, with the rate of the map."
     )
     return judge(NAME, "lagrange_agrees_with_recursive", worst, note)
+
+
+def _invertible(robot: Robot) -> Claim:
+    """M in the velocities of (10), a third of the states with the body upright; beside it M of Euler rates there."""
+    states, least, uneven, upright = random_states(robot, 1000, seed=6), [], [], []
+    for k, q in enumerate(states.q):
+        x = coordinates.to_euler_coordinates(robot, q, "xyz")
+        if k % 3 == 0:
+            x[1] = np.pi / 2
+            q = np.concatenate([q[:3], from_rotation(from_euler(x[:3], "xyz")), q[7:]])
+        M = mass_matrix(robot, q)
+        values = np.linalg.eigvalsh(M)
+        least.append(float(values[0] / values[-1]))
+        uneven.append(float(np.abs(M - M.T).max() / np.abs(M).max()))
+        if k % 3 == 0:
+            T = np.eye(6)
+            T[:3, :3] = euler_rates_to_body(x[:3], "xyz")
+            values = np.linalg.eigvalsh(T.T @ M[:6, :6] @ T)
+            upright.append(abs(float(values[0] / values[-1])))
+    return judge(
+        NAME,
+        "mass_matrix_is_invertible",
+        min(least),
+        f"Over the largest one; symmetric to {max(uneven):.0e}. In rates of Euler angles, in which (18) to (27) are"
+        f" derived, it is not so at 90 degrees of pitch: the body's block has {max(upright):.0e} there.",
+        holds=min(least) > 1e-9 and max(uneven) <= 1e-12,
+    )
+
+
+def _euler_angles() -> list[Claim]:
+    """Where the map of Euler rates is singular, and what a small number added to its denominators gives there."""
+    angles = np.array([0.3, 0.0, 0.2])
+    ranks = []
+    for degree in range(360):
+        angles[1] = np.radians(degree)
+        ranks.append(int(np.linalg.matrix_rank(euler_rates_to_body(angles, "xyz"), tol=1e-9)))
+    singular = [degree for degree, rank in enumerate(ranks) if rank < 3]
+    roll, pitch = 0.3, np.pi / 2
+    s, c, cos = np.sin(roll), np.cos(roll), np.cos(pitch) + 1e-6
+    E_t = np.array([[1.0, s / cos, -c / cos], [0.0, c, s], [0.0, -s / cos, c / cos]])  # (8) at sin Θ = 1
+    pose = np.array([roll, pitch, 0.2])
+    E = from_euler(pose, "xyz") @ euler_rates_to_body(pose, "xyz")
+    lost = float(np.linalg.norm(E @ E_t - np.eye(3), 2))  # over all directions, in inertial axes
+    return [
+        judge(
+            NAME,
+            "euler_map_is_singular",
+            ", ".join(map(str, singular)),
+            "Every whole degree of a turn; the determinant of E is cos Θ.",
+        ),
+        judge(
+            NAME,
+            "small_number_overcomes_singularity",
+            lost,
+            "With 1e-6 added nothing is divided by zero, and rates of 1e6 rad/s come out that do not make the angular"
+            " velocity. No number can help: at 90 degrees E has rank 2, so that no rates at all turn the body about the"
+            " third direction. A quaternion has no such pose.",
+            holds=lost <= 0.01,
+        ),
+    ]
 
 
 def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:

@@ -100,10 +100,13 @@ def _state(rng: np.random.Generator) -> dict[str, float]:
     # -- operators
     w, u = V[:3], V[3:]
     twist = np.block([[hat(w), np.zeros((3, 3))], [hat(u), hat(w)]])
-    dual = -twist.T
-    found["eq_operators"] = max(off(skew(w), hat(w)), off(motion.cross_motion_matrix(V), twist))
-    swapped = -np.block([[hat(F[:3]), np.zeros((3, 3))], [hat(F[3:]), hat(F[:3])]]).T
-    found["erratum_A3"] = off(swapped @ F, dual @ F)
+    wrench = np.block([[hat(w), hat(u)], [np.zeros((3, 3)), hat(w)]])  # (A3), filled with what (20) puts in
+    found["eq_operators"] = max(
+        off(skew(w), hat(w)),
+        off(motion.cross_motion_matrix(V), twist),
+        off(wrench, -twist.T),
+        off(motion.cross_force_matrix(V), wrench),
+    )
     return found
 
 
@@ -200,8 +203,10 @@ NOTES = {
     " moment"
     " h = m c stays.",
     "erratum_26": "Swaps parent and child in X; Algorithm 5 has it right.",
-    "erratum_28": "The line below (28) has the transform transposed alone, against the paper's own (8), which"
-    " inverts as well.",
+    "erratum_28": "(28) itself is right. The line below it has the transform transposed alone, against the paper's own"
+    " (8), which inverts as well: X̄_i^j = (X_j^i)^T.",
+    "eq_operators": "Erratum of words: (A3) calls what fills its matrix a couple and a force; (20) puts in the angular"
+    " and the linear velocity, and the matrix is right with them.",
     "erratum_34": "A negative base has no real value at 2.2: K abs(δ)^e. The unit of K: see the set-up.",
     "erratum_38": "Per axis the region is a square, whose corners lie a factor of √2 beyond the ellipse that the"
     " text names."
@@ -210,5 +215,4 @@ NOTES = {
     "erratum_42": "Velocities are the trunk's own: the position's rate is R v_0.",
     "erratum_43": "a_0 of Algorithm 2 is classical: v_0' = a_0 - ω x v_0 in the trunk's axes. Row 2 is q', not q''.",
     "erratum_44": "kp (q - q_d) + kd q' pushes away from the target: kp (q_d - q) - kd q'.",
-    "erratum_A3": "The operator is that of the twist, ω and v; printed are the couple and the force.",
 }

@@ -20,6 +20,7 @@ from footfall.robot import Robot, library
 from footfall.sim.simulation import Simulation
 from footfall.spatial import rotation
 from footfall_lab.papers.claims import Claim, Outcome, Table
+from footfall_lab.papers.floating_base import equations
 from footfall_lab.papers.floating_base.facts import (
     NAME,
     energy,
@@ -68,6 +69,7 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
     energy,
     one_legged,
     base_coordinates,
+    *equations.CLAIMS,
 )
 
 _SUMMARY = (

@@ -53,11 +53,39 @@ def claims(robot: Robot) -> list[Claim]:
         free[3:6] -= np.cross(v[:3], v[3:6])
         system = max(system, off(screw_forward_dynamics(plain, q, v, tau, np.zeros(plain.nf)).a, free))
         found["eq_screws"], found["eq_system"] = max(found["eq_screws"], screws), max(found["eq_system"], system)
-    return [judge(NAME, id, value, NOTES[id]) for id, value in found.items()]
+    return [*(judge(NAME, id, value, NOTES[id]) for id, value in found.items()), _toes_below(robot)]
+
+
+def _toes_below(robot: Robot) -> Claim:
+    """(1): q2 of feet below the hip, in the plane of the leg, by (5) and (6) set right."""
+    leg, rng, outside, count = leg_geometry(robot, LEGS[0]), np.random.default_rng(34), 0, 0
+    thigh, shank = leg.thigh.length, leg.shank.length
+    largest, example = 0.0, np.zeros(3)
+    while count < 2000:
+        x, y = rng.uniform(-1.0, 1.0, 2) * (thigh + shank) * np.array([1.0, 0.5]) - [0.0, 0.5 * (thigh + shank)]
+        far = float(np.hypot(x, y))
+        if not abs(thigh - shank) < far < thigh + shank:
+            continue
+        for side in (1.0, -1.0):  # ϕ of (5) on either side of the line to the foot
+            inner = np.arccos((thigh**2 + far**2 - shank**2) / (2.0 * thigh * far))
+            q2 = np.arctan2(x, -y) + side * inner
+            count, outside = count + 1, outside + (abs(q2) >= np.pi / 2)
+            if abs(q2) > largest:
+                largest, example = abs(q2), np.array([q2, x, y])
+    return judge(
+        NAME,
+        "erratum_1",
+        100.0 * outside / count,
+        f"{count} solutions for feet below the hip and within reach; at most"
+        f" {np.degrees(largest):.0f} degrees, of a foot at ({example[1]:.2f}, {example[2]:.2f}) m. By the paper's own"
+        " (6) it is q2 = π/2 + ϕ - φ, which is beyond π/2 wherever ϕ > φ. As an assumption that leaves out the leg's"
+        " plane above the roll axis, y < 0 is enough.",
+        holds=outside == 0,
+    )
 
 
 def _inverse(robot: Robot) -> float:
-    """Angles by (1)-(5), the knee's set right, and the foot by mechanics written apart."""
+    """Angles by (2)-(5), the knee's set right, and the foot by mechanics written apart."""
     rng, worst = np.random.default_rng(33), 0.0
     for _ in range(50):
         leg = LEGS[int(rng.integers(4))]

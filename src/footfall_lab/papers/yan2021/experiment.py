@@ -113,6 +113,8 @@ class WalkFindings:
             *self._branches(),
             *self._continuous(),
             self._half_time(),
+            self._three_feet(),
+            judge(NAME, "coordinates_are_simplified", None),
             self._matches(),
             self._jump(),
             self._postures(),
@@ -213,6 +215,19 @@ class WalkFindings:
             f"Simulated, {far:.3f} m: walk {simulated['walk']:.2f} s, trot {simulated['trot']:.2f} s (planned "
             f"{planned['walk']:.2f} and {planned['trot']:.2f} s). With equal steps of equal duration it is a half "
             "exactly in even motion, since two feet step at once; a walk also takes longer to start.",
+        )
+
+    def _three_feet(self) -> Claim:
+        walk = self.runs["walk"]
+        planned = np.array(walk.plan.stands(np.linspace(0.0, walk.plan.duration, 2001)))  # type: ignore[attr-defined]
+        fewest = (planned > 0.0).sum(axis=0).min()
+        touching = 100.0 * float((walk.rec.contact.sum(axis=1) >= 3).mean())
+        return judge(
+            NAME,
+            "walk_keeps_three_feet_down",
+            float(fewest),
+            f"Simulated, three or four feet touch {touching:.1f} % of the time. The body is at rest meanwhile, as the"
+            " text has it, only on the spot: by (24) it moves on evenly.",
         )
 
     # -- dynamics ------------------------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from footfall.control.joint.plan_follower import (
     planned_state,
     weight_torques,
 )
+from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import POSTURE_LIMITS_DEG, MotionPlan, plan_walk, standing_postures, yaw_swing
@@ -176,6 +177,8 @@ def sensed_torques(
         span = dt * (after - before)
         world = [to_rotation(rec.q[i, 3:7]) @ rec.v[i, 3:6] for i in (before, after)]
         classical = R.T @ (world[1] - world[0]) / span  # the accelerometer's specific force, less gravity's part
+        if not central and robot.floating:  # a step takes gyroscopic forces at the angular velocity in its middle
+            v = v + np.concatenate([free_rotation(robot, v[:3], dt), np.zeros(robot.nv - 3)])
         turning = (rec.v[after, :3] - rec.v[before, :3]) / span
         joints = (rec.v[after, 6:] - rec.v[before, 6:]) / span
         a = np.concatenate([turning, classical - cross(v[:3], v[3:6]), joints])

@@ -21,7 +21,7 @@ _OFF_BY_DEFAULT = ("speed_gait",)  # takes the choice of the gait from the user
 
 @dataclass(frozen=True, init=False)
 class Reflexes:
-    """Switches by name: ``Reflexes(slip=False)`` has all but one, and ``Reflexes.only("slip")`` that one alone.
+    """Which reflexes are on: ``Reflexes(slip=False)`` has all but one, ``Reflexes.only("slip")`` only that one.
 
     Reflexes: ``early_touchdown``, ``missed_touchdown``, ``slip``, ``stumble``, ``sidestep``, ``safe_stop``. Responses:
     ``slope``, ``rough_ground``, ``speed_gait``; the last is off unless asked for, as it chooses the gait.

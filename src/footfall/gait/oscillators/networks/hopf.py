@@ -21,7 +21,9 @@ from nptrace._types import Scalar
 
 @dataclass(frozen=True)
 class HopfNetwork:
-    """ẋ = α (μ - r²) x - ω y, ẏ = α (μ - r²) y + ω x: the state is x and y, a row each; stance while y > 0.
+    """Coupled Hopf oscillators, ẋ = α (μ - r²) x - ω y, ẏ = α (μ - r²) y + ω x; stance while y > 0.
+
+    The state is x and y, one row each.
 
     ω = π / (D T) in stance, π / ((1 - D) T) in swing, times 1 + T K / 2π Σ_j r_j sin 2π(φ_j - φ_i + d_j - d_i).
     """

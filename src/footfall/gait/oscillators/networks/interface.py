@@ -22,7 +22,7 @@ LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that
 
 @dataclass(frozen=True)
 class GaitTiming:
-    """The delays, duty and period that a gait sets for oscillators at a moment; numbers, or traced ones."""
+    """Phase offsets, duty factor and period that a gait prescribes for oscillators; numbers, or traced ones."""
 
     delays: Sequence[Scalar]  # of LF, RF, LH, RH [cycles]
     duty: Scalar
@@ -41,7 +41,10 @@ class GaitTiming:
 
 @runtime_checkable
 class Network(Protocol):
-    """One oscillator a leg, coupled. A phase [cycles] is a foot's place in its cycle: stance from 0 to the duty."""
+    """The base class of oscillator networks, one coupled oscillator per leg.
+
+    A phase [cycles] below the duty factor is stance.
+    """
 
     def start(self, timing: GaitTiming) -> PyTree:
         """The state, locked to the beat, when the first leg's stance begins."""

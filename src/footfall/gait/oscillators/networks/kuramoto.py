@@ -14,7 +14,7 @@ from footfall.gait.oscillators.phase_equations import Kuramoto
 
 @dataclass(frozen=True)
 class KuramotoNetwork:
-    """θ̇_i = 2π f + Σ_j K sin(θ_j - θ_i - φ_ij); every gait locks from almost every start."""
+    """A network of Kuramoto oscillators, θ̇_i = 2π f + Σ_j K sin(θ_j - θ_i - φ_ij); it locks from almost every start."""
 
     coupling: float = 4.0  # K [1/s]
 

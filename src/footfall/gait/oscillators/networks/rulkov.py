@@ -33,7 +33,10 @@ _TOUCHDOWN_KICK = 0.01  # of y beyond the burst's beginning
 
 @dataclass(frozen=True)
 class RulkovNetwork:
-    """One neuron a leg. Rows of the state: x, y, the x before, steps since a spike, and the leg's phase [cycles]."""
+    """A network of Rulkov neurons, one per leg.
+
+    Rows of the state: x, y, the previous x, steps since a spike, and the phase of the leg [cycles].
+    """
 
     coupling: float = 4.0  # [1/s]
 
