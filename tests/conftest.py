@@ -7,6 +7,7 @@ A law is written once, ``test_...(robot, call)``, and runs on every robot of the
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import importlib
 import pkgutil
@@ -32,6 +33,7 @@ from footfall.dynamics.random_states import States, random_states
 from footfall.errors import MissingExtraError
 from footfall.recording import Recording
 from footfall.robot import Robot, library
+from nptrace.runtime import machine
 
 Call = Callable[..., Any]
 sys.path.append(str(Path(__file__).parents[1] / "studies"))  # they are scripts beside the package
@@ -66,9 +68,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Ten thousand tests and all modules are there to stay: no collection of garbage need look through them again."""
+    """Ten thousand tests and all modules are there to stay: no collection of garbage need look through them again.
+
+    Collections are rare besides, since programs are made of millions of tuples and no cycles.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
@@ -80,15 +86,23 @@ def traced_call(target: str) -> Call:
     """The function traced and compiled for one target, once for each robot and shape of its arguments.
 
     It is traced in every process: no key names it. Machine code that the very same IR gave before is taken from disk.
+    LLVM takes most of the time, and a law is tried on a few states: it does not optimise here. That changes no number
+    (``tests/nptrace/test_llvm.py``); simulations and all other tests run optimised code.
     """
     compiled: dict[Any, Call] = {}
+    quickly = dataclasses.replace(machine.host(), level=0)
 
     def call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) -> Any:
         key = (function, robot.digest, tuple(array.shape for array in arrays))
         if key not in compiled:
             bound = compiling.Bound(function, robot, arrays, (), {})
             compiled[key] = trace.compile(
-                bound, *bound.examples, target=target, verify=not bound.is_library, names=bound.names
+                bound,
+                *bound.examples,
+                target=target,
+                verify=not bound.is_library,
+                names=bound.names,
+                host=quickly,
             )
         if target == "batch":
             return compiled[key](*(np.stack([array, array]) for array in arrays))[1]

@@ -264,7 +264,7 @@ def test_a_verdict_that_is_not_the_one_on_record_fails(
     tiny: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.run(["reproduce", "broken", "--out", str(tmp_path)]) == 1
-    said = "t is judged does_not_hold, on record is holds: printed 1.0, measured 2.0 m/s"
+    said = "t is assessed as does_not_hold, on record is holds: printed 1.0, measured 2.0 m/s"
     assert said in capsys.readouterr().err
     found = answer(capsys, "reproduce", "all", "--out", str(tmp_path), status=1)
     assert [one["experiment"] for one in found["experiments"]] == ["depaula2024", "broken"]

@@ -86,7 +86,7 @@ def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
     with pytest.raises(AttributeError, match="did you mean 'torque'"):
         _ = rec.torques
     assert not hasattr(rec, "joint_torque")
-    with pytest.raises(ff.InputError, match=r"from a time to a time \[s\], got '1'"):
+    with pytest.raises(ff.InputError, match=r"given by two times \[s\], got '1'"):
         rec.mean_speed(after="1")
     with pytest.raises(ff.InputError, match="one that changes in time is a Schedule or a function of time"):
         ff.Simulation(robot, command={0.0: ff.Command(forward=0.3)})

@@ -81,7 +81,7 @@ def test_a_run_that_no_memory_holds_is_refused_at_once(capsys):
 
 
 def test_a_turn_names_the_controllers_that_take_it(capsys):
-    assert "takes no turn: balance, mpc, whole_body, nmpc, learned, wheels do" in refused(
+    assert "takes no turn: balance, mpc, whole_body, nmpc, learned, wheels, sampling do" in refused(
         capsys, "simulate", "mini_cheetah", "--turn", "0.3"
     )
 

@@ -1,5 +1,7 @@
 """Reports lines, files and public names of every package under src, and what has changed since a commit.
 
+Also how many annotations say Any, by itself or by one of its aliases: what a type checker cannot follow.
+
 python tools/size.py [--against COMMIT]
 
 A report, not a law: no number here is too large.
@@ -91,6 +93,31 @@ def sizes(files: Iterable[tuple[str, str]]) -> dict[str, dict[str, Size]]:
     return found
 
 
+def open_annotations(files: Iterable[tuple[str, str]]) -> tuple[int, int]:
+    """Return (annotations that hold Any or an alias of it, all annotations)."""
+    trees = [ast.parse(text) for _, text in files]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {"Any"} | {
+        node.target.id
+        for node in nodes
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        if ast.unparse(node.annotation) == "TypeAlias" and node.value and ast.unparse(node.value) == "Any"
+    }
+    found: list[ast.expr] = []
+    for node in nodes:
+        if isinstance(node, ast.AnnAssign):
+            found.append(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found += [node.returns] if node.returns else []
+        elif isinstance(node, ast.arg) and node.annotation:
+            found.append(node.annotation)
+    return sum(not names.isdisjoint(_names(annotation)) for annotation in found), len(found)
+
+
+def _names(annotation: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(annotation) if isinstance(node, ast.Name)}
+
+
 def here() -> Iterable[tuple[str, str]]:
     """The files of the working tree."""
     source = ROOT / "src"
@@ -145,6 +172,8 @@ def main() -> None:
     parser.add_argument("--against", metavar="COMMIT", help="also show the change since this commit")
     given = parser.parse_args()
     print("\n".join(table(sizes(here()), sizes(at(given.against)) if given.against else None)))
+    count, of = open_annotations(here())
+    print(f"annotations that say Any, by itself or by an alias: {count} of {of}, {100 * count / of:.1f} %")
 
 
 if __name__ == "__main__":

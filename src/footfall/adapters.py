@@ -1,7 +1,7 @@
 """Users' own classes: an object of a class without our base is wrapped once, where it is given.
 
 Only this module looks at what members an object has. Everywhere else an interface declares its members, its base class
-has their defaults, and an object of a user's own class is behind an ``Adapter``.
+has their defaults, and an object of a user-defined class is behind an ``Adapter``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from nptrace._types import Given
 
 
 class Adapter:
-    """Stand for an object of a user's own class, whose parameters it has."""
+    """Stand for an object of a user-defined class, whose parameters it has."""
 
     adapted: Given
 

@@ -133,7 +133,7 @@ def _checked(robot: Robot, q: Given, v: Given) -> tuple[ndarray, ndarray]:
 
 
 def _order(robot: Robot, names: list[str], whose: str) -> ndarray:
-    """Return the places in ``robot.joint_names`` of their joints."""
+    """Return the indices in ``robot.joint_names`` of their joints."""
     known = {name: k for k, name in enumerate(robot.joint_names)}
     for name in names:
         if name not in known:
@@ -163,12 +163,12 @@ def _pinocchio_order(robot: Robot, model: Foreign) -> ndarray:
 
 
 def _mujoco_places(robot: Robot, model: Foreign) -> tuple[ndarray, ndarray, int, int, ndarray]:
-    """Return (places of our q in qpos, of our v in qvel, lengths of both, qpos to begin with)."""
+    """Return (indices of our q in qpos, of our v in qvel, lengths of both, qpos to begin with)."""
     base_q, base_v = robot.nq - robot.nj, robot.nv - robot.nj
     if not hasattr(model, "jnt_qposadr"):
         order = np.arange(robot.nj) if model is None else _order(robot, [str(n) for n in model], "the order of joints")
-        places = np.argsort(order)
-        at, moving = np.r_[np.arange(base_q), base_q + places], np.r_[np.arange(base_v), base_v + places]
+        positions = np.argsort(order)
+        at, moving = np.r_[np.arange(base_q), base_q + positions], np.r_[np.arange(base_v), base_v + positions]
         return at, moving, robot.nq, robot.nv, np.zeros(robot.nq)
     numbers = mujoco_joints(robot, model)
     at, moving = model.jnt_qposadr[numbers], model.jnt_dofadr[numbers]

@@ -16,12 +16,12 @@ Given: TypeAlias = Any  # what a user or a file gave, before it is checked
 Json: TypeAlias = Any  # what a JSON file holds, or will
 Element: TypeAlias = Any  # one number or truth value of an array, or a symbol in its place
 Operand: TypeAlias = Any  # what NumPy's functions take and give: arrays, numbers and lists of them, or symbols
-Named: TypeAlias = Any  # what a package shows under a name, loaded when it is first asked for
+Named: TypeAlias = Any  # what a package shows under a name, loaded on first use
 Foreign: TypeAlias = Any  # an object that is not ours, of which only what is used is known
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``Scalar`` where it is asked for: command lines import these names, and start without NumPy."""
+    """Return ``Scalar`` where it is used: command lines import these names, and start without NumPy."""
     if name == "Scalar":
         import numpy as np
 

@@ -138,6 +138,10 @@ class Bound:
 
     def key(self) -> str | None:
         """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        with ownership.one_look():
+            return self._key()
+
+    def _key(self) -> str | None:
         if getattr(self.constant, "digest", None) is None or (modules := self._modules()) is None:
             return None
         inner, parts = _unwrapped(self.original), []

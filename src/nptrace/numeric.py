@@ -40,7 +40,7 @@ Outs = TypeVar("Outs")
 
 
 class Running(Protocol):
-    """A running trace, which answers in the place of the functions below."""
+    """A running trace, which replaces the functions below."""
 
     differentiable: bool
     scope: int

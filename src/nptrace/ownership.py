@@ -13,14 +13,16 @@ name alone proves nothing: ``functools.wraps`` copies it.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import hashlib
 import math
 import operator
 import sys
+import threading
 import time
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +47,8 @@ def is_library(thing: object) -> bool:
 
 def is_unmodified(kind: type) -> bool:
     """Return whether a class is the library's and all that it reaches is what its files contain."""
-    return is_library(kind) and modified(reached([kind.__module__])) is None
+    with one_look():
+        return is_library(kind) and modified(reached([kind.__module__])) is None
 
 
 def modules_of(value: object) -> set[str]:
@@ -129,10 +132,11 @@ def _imported(facts: Facts, facts_of: Callable[[str], Facts | None]) -> Iterator
 
 def _below(package: str) -> Iterator[str]:
     """All modules of a package: what a name that cannot be followed may load."""
-    path = _path(package, tuple(packages.folders.items()))
+    path = _path(package, packages.folders[package.partition(".")[0]])
     assert path is not None
-    for file in path.parent.rglob("*.py"):
-        parts = file.relative_to(path.parent).with_suffix("").parts
+    folder = Path(path).parent
+    for file in folder.rglob("*.py"):
+        parts = file.relative_to(folder).with_suffix("").parts
         yield ".".join((package, *(part for part in parts if part != "__init__")))
 
 
@@ -142,21 +146,44 @@ def _with_parents(module: str) -> list[str]:
     return [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
 
 
+_look = threading.local()
+
+
+@contextlib.contextmanager
+def one_look() -> Iterator[None]:
+    """Look at each file once in a block of code, which asks several questions about hundreds of them at one moment."""
+    outermost = getattr(_look, "found", None) is None
+    if outermost:
+        _look.found = {}
+    try:
+        yield
+    finally:
+        if outermost:
+            _look.found = None
+
+
 def _facts(module: str) -> Facts | None:
     """Return the facts about the file of a library module; None where there is none."""
-    path = _path(module, tuple(packages.folders.items()))
+    found: dict[str, Facts | None] | None = getattr(_look, "found", None)
+    if found is None:
+        return _facts_now(module)
+    if module not in found:
+        found[module] = _facts_now(module)
+    return found[module]
+
+
+def _facts_now(module: str) -> Facts | None:
+    folder = packages.folders.get(module.partition(".")[0])
+    path = None if folder is None else _path(module, folder)
     return None if path is None else source_facts.read(module, path)
 
 
 @functools.lru_cache(maxsize=4096)
-def _path(module: str, folders: tuple[tuple[str, Path], ...]) -> Path | None:
-    package, _, rest = module.partition(".")
-    folder = dict(folders).get(package)
-    if folder is None:
-        return None
+def _path(module: str, folder: Path) -> str | None:
+    rest = module.partition(".")[2]
     path = folder.joinpath(*rest.split(".")) if rest else folder
     candidates = (path / "__init__.py", *([path.with_name(f"{path.name}.py")] if rest else []))
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
 
 
 # -- whether what is loaded is what the files contain -----------------------------------------------------------------
@@ -170,45 +197,92 @@ def modified(modules: Iterable[str]) -> str | None:
     """
     if name := _modified_elsewhere():
         return name
+    modules = tuple(modules)
+    before = _before.get(modules)
+    if before is not None and before.still_holds():
+        return None
+    spaces: list[_Space] = []
     for module in modules:
         loaded = sys.modules.get(module)
         facts = _facts(module) if isinstance(loaded, types.ModuleType) else None
         if loaded is None or facts is None:
             continue
         known = _unmodified.get(module)
-        if known is None or known.facts is not facts or not known.still_holds(vars(loaded)):
-            held = _Space(facts, vars(loaded))
+        if known is None or not known.still_holds(facts, vars(loaded)):
+            known = _Space(module, facts, vars(loaded))
             if name := _difference(loaded, facts):
                 return f"{module}.{name}"
-            _unmodified[module] = held
+            _unmodified[module] = known
+        spaces.append(known)
+    while len(_before) >= _MOST_SETS:
+        del _before[next(iter(_before))]
+    _before[modules] = _Spaces(modules, spaces)
     return None
 
 
-class _Space:
-    """The former contents of a namespace and of the library's classes in it: has a name another object now?
+class _Contents:
+    """The former contents of functions and of the library's classes: has a name another object now?
 
     The objects themselves are kept, not their numbers: those are given to others once an object is gone. All is
     compared by identity, in loops of C, for it is done before each compilation.
     """
 
-    def __init__(self, facts: Facts, space: Mapping[str, object]) -> None:
-        self.facts = facts
-        self.names, self.values = list(space), list(space.values())
-        kinds = {id(x): x for x in self.values if isinstance(x, type) and in_package(x.__module__)}
-        self.classes = [(vars(kind), list(vars(kind)), list(vars(kind).values())) for kind in kinds.values()]
-        members = [*self.values, *(member for _, _, values in self.classes for member in values)]
-        self.functions = [x for x in members if isinstance(x, types.FunctionType)]
-        self.contents = [(content, [*map(content, self.functions)]) for content in _CONTENTS]
+    def __init__(self, values: Iterable[object]) -> None:
+        things = {id(x): x for x in values}
+        kinds = [x for x in things.values() if isinstance(x, type) and in_package(x.__module__)]
+        self.classes = [(kind, list(vars(kind)), list(vars(kind).values())) for kind in kinds]
+        things |= {id(x): x for _, _, members in self.classes for x in members}
+        self.functions = [x for x in things.values() if isinstance(x, types.FunctionType)]
+        self.contents = [[*map(content, self.functions)] for content in _CONTENTS]
 
-    def still_holds(self, space: Mapping[str, object]) -> bool:
+    def still_hold(self) -> bool:
         """Return whether all names stand for the same objects, and all functions for the same code and defaults."""
-        return (
-            _same(self.names, self.values, space)
-            and all(_same(names, values, kind) for kind, names, values in self.classes)
-            and all(all(map(operator.is_, held, map(content, self.functions))) for content, held in self.contents)
+        return all(_same(names, values, vars(kind)) for kind, names, values in self.classes) and all(
+            all(map(operator.is_, held, map(content, self.functions)))
+            for content, held in zip(_CONTENTS, self.contents)
         )
 
 
+class _Space:
+    """The former contents of one module's namespace."""
+
+    def __init__(self, module: str, facts: Facts, space: Mapping[str, object]) -> None:
+        self.module, self.facts = module, facts
+        self.names, self.values = list(space), list(space.values())
+        self.contents = _Contents(self.values)
+
+    def still_holds(self, facts: Facts | None, space: Mapping[str, object]) -> bool:
+        return facts is self.facts and _same(self.names, self.values, space) and self.contents.still_hold()
+
+
+class _Spaces:
+    """The former contents of many modules: a function or class is compared once, however many of them import it."""
+
+    def __init__(self, modules: Sequence[str], spaces: Sequence[_Space]) -> None:
+        self.spaces = spaces
+        self.absent = [*set(modules).difference(space.module for space in spaces)]
+        self.contents = _Contents(())  # what was compared is kept, not what there is by now
+        classes = {id(one[0]): one for space in spaces for one in space.contents.classes}
+        functions = {
+            id(one[0]): one for space in spaces for one in zip(space.contents.functions, *space.contents.contents)
+        }
+        self.contents.classes = [*classes.values()]
+        self.contents.functions = [one[0] for one in functions.values()]
+        self.contents.contents = [[one[k] for one in functions.values()] for k in range(1, 1 + len(_CONTENTS))]
+
+    def still_holds(self) -> bool:
+        loaded = sys.modules
+        for space in self.spaces:
+            module = loaded.get(space.module)
+            if not isinstance(module, types.ModuleType) or _facts(space.module) is not space.facts:
+                return False
+            if not _same(space.names, space.values, vars(module)):
+                return False
+        return not any(name in loaded for name in self.absent) and self.contents.still_hold()
+
+
+_before: dict[tuple[str, ...], _Spaces] = {}  # by modules that were compared together
+_MOST_SETS = 32
 _CONTENTS = [operator.attrgetter(name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
 
 

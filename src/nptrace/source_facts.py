@@ -7,6 +7,7 @@ import functools
 import hashlib
 import math
 import operator
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -36,14 +37,15 @@ class Facts:
     values: dict[str, str]
 
 
-def read(module: str, path: Path) -> Facts:
+def read(module: str, file: str) -> Facts:
     """Return the facts of a module's file."""
-    status = path.stat()
-    return _read(module, path, status.st_mtime_ns, status.st_size)
+    status = os.stat(file)
+    return _read(module, file, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=4096)
-def _read(module: str, path: Path, changed: int, size: int) -> Facts:
+def _read(module: str, file: str, changed: int, size: int) -> Facts:
+    path = Path(file)
     content = path.read_bytes()
     name = hashlib.sha256(f"{module} {path.name}\n".encode() + content).hexdigest()
     kept = _kept()

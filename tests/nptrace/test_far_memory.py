@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from nptrace.runtime import machine
+
 CODE = """
 import ctypes, mmap
 import numpy as np
@@ -46,3 +48,23 @@ print(before, machine.code_model(), same)
 def test_code_reaches_its_constants_in_a_crowded_address_space_with_the_same_bits():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, "small large True"), done.stderr
+
+
+MAPS = """\
+55d4c0000000-55d4c0021000 rw-p 00000000 00:00 0                          [heap]
+55d4c1000000-55d4c1001000 r-xp 00000000 08:01 12                         /usr/bin/python3
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0                          [anon:arena]
+7f1000000000-7f1000021000 rw-p 00000000 00:00 0
+7f1000400000-7f1000500000 r-xp 00000000 08:01 99                         /usr/lib/liba.so
+7f1000900000-7f1000a00000 rw-p 00000000 00:00 0
+7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                          [stack]
+7ffd00100000-7ffd00102000 r-xp 00000000 00:00 0                          [vdso]
+"""
+
+
+def test_libraries_span_what_lies_between_their_mappings_without_program_heap_and_kernel():
+    assert machine.span_of(MAPS.encode()) == 0xA00000
+    assert machine.span_of(MAPS.replace("55d4c", "7f0f0").encode()) == 0xA00000 + (0x7F1000000000 - 0x7F0F01000000)
+    assert machine.span_of(b"") == 0
+    short = "\n".join(line.replace("7f1000", "7f1").replace("55d4c", "55") for line in MAPS.splitlines())
+    assert machine.span_of(short.encode()) == 0x7F1A00000 - 0x551000000  # where all addresses are short

@@ -1,5 +1,6 @@
 """Machine code: the same bits at every width, on every host we can pretend to be."""
 
+import dataclasses
 import re
 
 import numpy as np
@@ -10,6 +11,7 @@ import nptrace as trace
 from nptrace import scan
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
+from nptrace.errors import InputError
 from nptrace.runtime import machine
 from nptrace.runtime.compiled import program
 
@@ -46,6 +48,27 @@ def test_every_width_and_batch_size_gives_the_bits_of_one_robot(name, dtype):
         batch = trace.compile(function, *arguments, target="batch", lanes=lanes, cache=None, verify=False, dtype=dtype)
         for robots in (1, 7, 1000):
             assert np.array_equal(batch(*tiled(arguments, robots)), tiled([one], robots)[0]), (lanes, robots)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_code_that_llvm_did_not_optimise_gives_the_same_bits(name, dtype):
+    function, arguments = EXAMPLES[name]
+    quickly = dataclasses.replace(machine.host(), level=0)
+    for target, given in (("native", arguments), ("batch", tiled(arguments, 7))):
+        one, other = (
+            trace.compile(function, *arguments, target=target, cache=None, verify=False, dtype=dtype, host=host)
+            for host in (machine.host(), quickly)
+        )
+        assert np.array_equal(one(*given), other(*given), equal_nan=True)
+
+
+def test_level_of_the_environment_is_checked(monkeypatch):
+    monkeypatch.setenv("NPTRACE_LEVEL", "1")
+    assert machine.host.__wrapped__().level == 1
+    monkeypatch.setenv("NPTRACE_LEVEL", "fast")
+    with pytest.raises(InputError, match="NPTRACE_LEVEL='fast': choose 0, 1, 2 or 3"):
+        machine.host.__wrapped__()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -169,7 +169,7 @@ def test_facts_that_processes_find_at_the_same_time_are_all_kept(cache, copy, mo
         with monkeypatch.context() as patch:
             patch.setattr(source_facts, "_kept", functools.cache(dict))
             patch.setattr(source_facts, "_on_disk", 0)
-            source_facts.read(f"footfall.sim.{name}", copy / "footfall" / "sim" / f"{name}.py")
+            source_facts.read(f"footfall.sim.{name}", str(copy / "footfall" / "sim" / f"{name}.py"))
             source_facts.keep()
     source_facts._read.cache_clear()
     source_facts._kept.cache_clear()

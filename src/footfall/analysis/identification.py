@@ -38,7 +38,7 @@ from footfall.checks import positive_number
 from footfall.dynamics.checks import check_finite
 from footfall.dynamics.free_rotation import free_rotation
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
-from footfall.dynamics.passive import STICK_RATE, friction_part, spring_torques
+from footfall.dynamics.passive import STICK_RATE, friction_fraction, spring_torques
 from footfall.dynamics.regressor import (
     JOINT_COLUMNS,
     BaseParameters,
@@ -349,7 +349,7 @@ def _equations(
     if "armature" in base.joint_columns:
         goal[:, behind] += np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_a
     blocks = [np.concatenate(Y)]
-    losses = {"damping": rows.rates, "dry_friction": friction_part(rows.rates, stick_rate), "armature": joint_a}
+    losses = {"damping": rows.rates, "dry_friction": friction_fraction(rows.rates, stick_rate), "armature": joint_a}
     for name in base.joint_columns:
         block = np.zeros((len(rows), robot.nv, robot.nj))
         block[:, np.arange(robot.nv - robot.nj, robot.nv), np.arange(robot.nj)] = losses[name]

@@ -22,7 +22,7 @@ from numpy import ndarray
 from footfall import compiling
 from footfall.analysis.sensed_torques import foot_terms
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
-from footfall.dynamics.passive import friction_part, joint_values, spring_torques
+from footfall.dynamics.passive import friction_fraction, joint_values, spring_torques
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Scalar
@@ -130,7 +130,7 @@ def unbalanced(
     """M v̇ + c + g less what motors, springs, losses and feet give [N m, N]."""
     axes = None if ground_axes is None else np.array(ground_axes)
     losses = joint_values(robot, "damping") * rates
-    losses = losses + joint_values(robot, "dry_friction") * friction_part(rates, stick_rate)
+    losses = losses + joint_values(robot, "dry_friction") * friction_fraction(rates, stick_rate)
     joints = torque + spring_torques(robot, q) - losses
     given = np.concatenate([np.zeros(robot.tree.base_dof), joints]) + foot_terms(robot, q, force, axes)
     return inverse_dynamics(robot, q, v, a, gravity) - given

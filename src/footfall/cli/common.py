@@ -90,7 +90,7 @@ def load_robot(name: str, **options: Any) -> Robot:
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Warnings as lines of our own on standard error, each once, without the place in the code."""
+    """Warnings as lines of our own on standard error, each once, without the line of code."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         yield

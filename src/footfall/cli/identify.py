@@ -46,8 +46,8 @@ def command(
     """Identify motors from joint angles alone: the robot hangs in the air, its joints driven by PD.
 
     Of every joint: reflected inertia, damping, dry friction, stiction, zero, gain and delay, from the first half of the
-    recording; the other half judges. FILE holds ``time`` [s], ``wanted`` and ``measured`` [rad], one row a time and one
-    column a joint; the order of the columns is found. Exit status 1 when the held-out half got no better.
+    recording; the other half validates. FILE holds ``time`` [s], ``wanted`` and ``measured`` [rad], one row a time and
+    one column a joint; the order of the columns is found. Exit status 1 when the held-out half got no better.
     """
     from footfall.analysis.hanging import Encoders
     from footfall.analysis.motor_report import identify_motors

@@ -1,14 +1,15 @@
-"""``footfall train``: learn to walk, on level or rough ground, or to get up."""
+"""``footfall train``: learn to walk, on level or rough ground, to get up, or what a file of terms says."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from footfall.cli import completing
-from footfall.cli.common import JsonOption, examples, load_robot, print_json, progress, tell, with_model_options
+from footfall.cli import common, completing
+from footfall.cli.common import JsonOption, examples, load_robot, note, print_json, progress, tell, with_model_options
 from footfall.cli.run_options import MotorsOption
 from nptrace._types import Given
 
@@ -20,6 +21,8 @@ EXAMPLES = examples(
     "footfall train mini_cheetah --out trot.npz",
     "footfall train go2 --device cuda --seed 3 --out go2.onnx --json",
     "footfall train mini_cheetah --task recover --device cuda --iterations 1500",
+    "footfall train --example-task walk --out my_walk.toml",
+    "footfall train mini_cheetah --task my_walk.toml --seconds 120 --log tensorboard --out mine.npz",
     "footfall train mini_cheetah --history 3 --randomise latency=0:2 --randomise noise=1 --out late.onnx",
     "footfall train go2 --motors go2_motors.json --out go2.npz",
     "footfall train mini_cheetah --out trot.npz --iterations 800 --resume",
@@ -28,13 +31,25 @@ EXAMPLES = examples(
 
 @with_model_options
 def command(
-    robot: Annotated[str, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.")],
+    robot: Annotated[
+        str | None, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.", show_default=False)
+    ] = None,
     task: Annotated[
         str,
         typer.Option(
-            "--task", autocompletion=completing.tasks, help="The task: walk, rough, ...; an unknown name lists all."
+            "--task",
+            autocompletion=completing.tasks,
+            help="The task: walk, rough, ... (an unknown name lists all), or a TOML file of terms.",
         ),
     ] = "walk",
+    example_task: Annotated[
+        str | None,
+        typer.Option(
+            "--example-task",
+            autocompletion=completing.tasks,
+            help="Write the TOML file of a task, to copy and change: to --out FILE.toml, else to standard output.",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
     out: Annotated[
         Path | None,
@@ -42,13 +57,19 @@ def command(
     ] = None,
     robots: Annotated[int | None, typer.Option("--robots", help="How many learn at once.")] = None,
     iterations: Annotated[
-        int, typer.Option("--iterations", help="Each of 24 ticks of every robot, on a processor 16.")
-    ] = 400,
+        int | None,
+        typer.Option(
+            "--iterations",
+            help="Each of 24 ticks of every robot, on a processor 16. 400 unless given; no bound with --seconds.",
+            show_default=False,
+        ),
+    ] = None,
     reward: Annotated[
         float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training.")
+        float | None,
+        typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training by the clock."),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
     history: Annotated[int | None, typer.Option("--history", help="Observations it sees: 1, rough_blind 3.")] = None,
@@ -57,34 +78,65 @@ def command(
         typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="What differs between robots: latency=0:2."),
     ] = None,
     motors: MotorsOption = None,
+    log: Annotated[
+        list[str] | None,
+        typer.Option("--log", help="Log the curve too: tensorboard, wandb (offline unless WANDB_MODE is set)."),
+    ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Terms module:name of the task's file may run: they are code. Remembered for --resume.",
+        ),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Learn to walk, to walk over rough ground, or to get up, by PPO: on a GPU in seconds, on a processor in minutes.
 
-    May be killed at any time: --resume goes on from the last checkpoint.
+    The progress line shows the mean reward per tick, the score, and about how long it still takes. The score says how
+    well the task is done, from 0 to 1: of walk the fraction of the feet that are down and up as the clock's gait says,
+    of the other tasks the mean level of difficulty reached.
+
+    May be stopped at any time, by Ctrl-C or SIGTERM: the policy is written as it is then, and --resume goes on from
+    the checkpoint beside it, with the same result as if it had not been stopped.
     """
+    from footfall.errors import InputError
     from footfall.learn.training import train
 
+    if example_task is not None:
+        _write_example(example_task, out)
+        return
+    if robot is None:
+        raise InputError("train needs a robot: its name, or a URDF or MJCF file")
     subject = load_robot(robot)
-    file = out if out is not None else Path(f"{subject.name}-{task}.npz")
-    with progress("training") as report_progress:
-        trained = train(
-            subject,
-            file,
-            task,
-            device,
-            robots=robots,
-            iterations=iterations,
-            reward=reward,
-            seconds=seconds,
-            seed=seed,
-            resume=resume,
-            history=history,
-            randomise=_ranges(randomise or []),
-            motors=motors,
-            progress=report_progress,
-        )
+    file = out if out is not None else Path(f"{subject.name}-{Path(task).stem}.npz")
+
+    results: list[Trained] = []
+    try:
+        with progress("training") as report_progress:
+            trained = train(
+                subject,
+                file,
+                task,
+                device,
+                robots=robots,
+                iterations=iterations,
+                reward=reward,
+                seconds=seconds,
+                seed=seed,
+                resume=resume,
+                history=history,
+                randomise=_ranges(randomise or []),
+                motors=motors,
+                progress=report_progress,
+                log=log or (),
+                allow_code=allow_code,
+                ended=results.append,
+            )
+    finally:
+        if results and results[0].ended in ("SIGINT", "SIGTERM", "error"):
+            _stopped(results[0])
     if as_json:
         training, last = trained.training, trained.last
         print_json(
@@ -100,23 +152,82 @@ def command(
                 "score": last["score"],
                 "mastered": trained.mastered,
                 "policy": str(trained.policy),
+                "resume": resume_command(trained),
             }
         )
         return
     _summarise(trained)
 
 
+def _write_example(name: str, out: Path | None) -> None:
+    """Write the TOML file of a task to a new file, or to standard output."""
+    from footfall.errors import InputError
+    from footfall.learn.task_spec import example
+
+    text = example(name)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    if out.suffix != ".toml":
+        raise InputError(f"a task is a .toml file, got {out}")
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{out} exists already: remove it, or choose another name") from None
+    tell(f"the task {name} is in {out}: change it, then  footfall train ROBOT --task {shlex.quote(str(out))}")
+
+
+def _stopped(trained: Trained) -> None:
+    """Say where a training that was stopped has left its policy, and how it goes on."""
+    from footfall.learn.training import END_WORDS
+
+    done = trained.training.curve[-1]
+    note(
+        f"training {END_WORDS[trained.ended]} after iteration {int(done['iteration'])}: the policy of then is"
+        f" {trained.policy}; go on with:  {resume_command(trained)}"
+    )
+
+
+def resume_command(trained: Trained) -> str:
+    """Return the command line that goes on with a training: where it was stopped, or for as long again."""
+    words = list(common._typed)
+    last = trained.training.curve[-1]
+    if trained.ended == "seconds":
+        words = _with_option(words, "--seconds", f"{2.0 * trained.training.seconds:.0f}")
+    elif trained.ended in ("iterations", "reward"):
+        words = _with_option(words, "--iterations", f"{2 * int(last['iteration'])}")
+    if trained.ended == "reward":
+        words = _with_option(words, "--reward", None)
+    return shlex.join(["footfall", *words, *([] if "--resume" in words else ["--resume"])])
+
+
+def _with_option(words: list[str], name: str, value: str | None) -> list[str]:
+    """Return a command line with another value of an option; without it where the value is None."""
+    kept, skip = [], False
+    for word in words:
+        if skip or word == name:
+            skip = word == name and not skip
+            continue
+        if not word.startswith(f"{name}="):
+            kept.append(word)
+    return kept if value is None else [*kept, name, value]
+
+
 def _summarise(trained: Trained) -> None:
     """Print a summary of the training."""
+    from footfall.learn.training import END_WORDS
+
     training, last = trained.training, trained.last
-    kind = "of processor time" if training.device == "cpu" else "on the GPU"
     tell(
-        f"{int(last['samples'])} ticks in {training.seconds:.1f} s {kind}: reward {last['reward']:.4f} per tick, speed"
-        f" off by {last['forward_error']:.3f} m/s, score {last['score']:.3f}, {last['falls']:.3f} falls per robot and"
-        f" second: {trained.policy}"
+        f"{int(last['samples'])} ticks in {training.seconds:.1f} s: reward {last['reward']:.4f} per tick, speed off by"
+        f" {last['forward_error']:.3f} m/s, score {last['score']:.3f}, {last['falls']:.3f} falls per robot and second:"
+        f" {trained.policy}"
     )
+    tell(f"score: {training.task.score_meaning}")
     if trained.mastered is not None:
         tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
+    tell(f"{END_WORDS[trained.ended]}; to train longer:  {resume_command(trained)}")
 
 
 def _ranges(given: list[str]) -> bool | dict[str, Given]:

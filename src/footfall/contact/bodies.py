@@ -66,7 +66,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
 
 
 def part_of(robot: Robot, body: int) -> str:
-    """Return which of ``PARTS`` a body is: by its place in the leg that it belongs to."""
+    """Return which of ``PARTS`` a body is: by its position in the leg that it belongs to."""
     tree = robot.tree
     feet = [foot for foot in tree.feet if foot in tree.subtree[body]]
     if len(feet) != 1:

@@ -71,8 +71,8 @@ class Course(Treads):
         trenched = self.gap > 0.0
         inside = trenched & (along >= self.tread)
         size = np.where(inside, self.gap, self.tread)
-        part = np.where(inside, along - self.tread, along) / size
-        return k + np.where(inside, 0.5, 0.0), part, size, np.where(trenched, 0.5, 1.0)
+        fraction = np.where(inside, along - self.tread, along) / size
+        return k + np.where(inside, 0.5, 0.0), fraction, size, np.where(trenched, 0.5, 1.0)
 
     def _depths(self) -> tuple[Scalar, ...]:
         gap = self.gap
@@ -87,8 +87,8 @@ class Course(Treads):
         k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
         climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)
-        place = k + np.floor(self.phase)
-        noise = lookup(_NOISE, place - 64.0 * np.floor(place / 64.0))
+        position = k + np.floor(self.phase)
+        noise = lookup(_NOISE, position - 64.0 * np.floor(position / 64.0))
         return climbed + on * (self.bumps * noise - np.where(i - k > 0.25, self.deep, 0.0))
 
     def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Float[ndarray, "3"]]:

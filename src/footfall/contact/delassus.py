@@ -52,7 +52,7 @@ def contact_space(
     dt: float,
     loops: LoopConstraint | None = None,
 ) -> ContactSpace:
-    """Eqs. (28)-(30) for a robot that feels ``force`` and has velocity v; its loops stay closed."""
+    """Eqs. (28)-(30) for a robot under ``force`` and has velocity v; its loops stay closed."""
     if not points:
         raise InputError(
             f"hard contact needs a contact sphere, and robot '{robot.name}' has no feet: give it feet=[...] or"
@@ -62,15 +62,15 @@ def contact_space(
     weights = 1.0 / d
     y = solve_outward(robot, L, force)
     J = np.concatenate([point.R_BC.T @ point.J for point in points])
-    Y = felt = solve_outward(robot, L, J.T)
+    Y = open_Y = solve_outward(robot, L, J.T)
     if loops is not None:
-        Y, y = closed_halves(felt, y, weights, solve_outward(robot, L, loops.G.T), loops.wanted)
+        Y, y = closed_halves(open_Y, y, weights, solve_outward(robot, L, loops.G.T), loops.wanted)
     WY = weights[:, None] * Y
     V = J @ v
     return ContactSpace(
         A=_symmetric_product(Y, WY),
         V_before=V,
-        V_free=V + dt * ((weights[:, None] * felt).T @ y),
+        V_free=V + dt * ((weights[:, None] * open_Y).T @ y),
         gap=np.stack([point.distance for point in points]),
         friction=np.stack([point.friction for point in points]),
         _L=L,

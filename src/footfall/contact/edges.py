@@ -33,20 +33,20 @@ def facing_edge(
     sides = [np.where(toward[k] < 0.0, -half[k], half[k]) for k in (v, w)]
     faces_w = np.abs(toward[w]) - half[w] >= np.abs(toward[v]) - half[v]
     sign = 1.0 - 2.0 * which
-    place = np.zeros(3)
-    place[v] = np.where(faces_w, sign * half[v], sides[0])
-    place[w] = np.where(faces_w, sides[1], sign * half[w])
+    position = np.zeros(3)
+    position[v] = np.where(faces_w, sign * half[v], sides[0])
+    position[w] = np.where(faces_w, sides[1], sign * half[w])
     end = np.zeros(3)
     end[along] = half[along]
-    return place - end, place + end
+    return position - end, position + end
 
 
 def bearing_point(
     half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"], last: bool
 ) -> Operand:
-    """Where on the segment a-b, from 0 to 1, a box about the origin bears it: the first such place, or the ``last``.
+    """Where on the segment a-b, from 0 to 1, a box about the origin bears it: the first such point, or the ``last``.
 
-    ``reach``: the distance at which they touch; ``radius`` of the segment, by which the place is within the face.
+    ``reach``: the distance at which they touch; ``radius`` of the segment, by which the point is within the face.
     """
     return _last(half, reach, radius, a, b) if last else 1.0 - _last(half, reach, radius, b, a)
 

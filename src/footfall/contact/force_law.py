@@ -1,6 +1,6 @@
-"""Contact forces that depend on depth and velocity, taken at the end of the step: what a user's own law derives from.
+"""Contact forces of depth and velocity, taken at the end of the step: the base class of user-defined models.
 
-A law is linearised about the start of the step, f⁺ = f - D (v⁺ - v), so that
+A model is linearised about the start of the step, f⁺ = f - D (v⁺ - v), so that
 
     (M + dt JᵀDJ) a = F + Jᵀ f
 
@@ -46,7 +46,7 @@ class LinearisedForce:
     force: Float[ndarray, "3"]  # [N], if nothing accelerated
     D: Float[ndarray, "3 3"]  # [kg]: dt times how the force falls with the velocity
     modes: Modes  # with which it was taken
-    parts: PyTree = None  # what else the law needs to update its modes
+    parts: PyTree = None  # what else the model needs to update its modes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class ForceLaw(ContactModel):
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
     def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
-        """Return what the law remembers from step to step: nothing."""
+        """Return the memory from step to step: none."""
         return {}
 
     # -- what is chosen within a step --------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ class ForceLaw(ContactModel):
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
         """Return the modes that a step ended with, for its derivative: choices, which do not move with the state.
 
-        A law whose modes hold more than choices says here how that moves.
+        A model whose modes hold more than choices says here how that moves.
         """
         return modes
 
@@ -128,11 +128,11 @@ class ForceLaw(ContactModel):
 
         An implicit step's memory holds the modes of all spheres and the number of the ``iteration``, and comes back
         with the modes for the next one and how many have ``changed``. ``converged`` in it: these are the last. A step
-        of a law with ``one_solve`` has no modes: the accelerations are a prediction, the forces what acts by then.
+        of a model with ``one_solve`` has no modes: the accelerations are a prediction, the forces what acts by then.
         """
         if not self.implicit or not points:
-            laws = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
-            forces = [point.R_BC @ f for point, f in zip(points, laws)]
+            found = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
+            forces = [point.R_BC @ f for point, f in zip(points, found)]
             pushes = [point.J.T @ f for point, f in zip(points, forces)]
             return accelerations(robot, M, sum(pushes, start=force), loops), forces, memory
         if self.one_solve:

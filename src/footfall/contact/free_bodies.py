@@ -104,8 +104,8 @@ class FreeBody:
 
     def _checked(self, mass: float, position: Float[ndarray, "3"]) -> None:
         kind = type(self).__name__
-        places = {"position": position, "velocity": self.velocity, "omega": self.omega}
-        values: dict[str, Given] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in places.items()}
+        positions = {"position": position, "velocity": self.velocity, "omega": self.omega}
+        values: dict[str, Given] = {key: three_numbers(value, f"{key} of a {kind}") for key, value in positions.items()}
         for key, most in _MOST.items():
             if np.abs(values[key]).max() > most:
                 raise InputError(f"{key} of a {kind} must lie within ±{most:g}, got {values[key].tolist()}")

@@ -32,8 +32,8 @@ _HOLE = -1.0  # [m] at which a hole is drawn
 class Ground(ABC):
     """A surface that robots stand on.
 
-    ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user's own class needs no others. The
-    rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
+    ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user-defined class needs no others.
+    The rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
     """
 
     kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them
@@ -102,7 +102,7 @@ class Ground(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AdaptedGround(Adapter, Ground):
-    """A user's own ground that is no ``Ground``, with the defaults of one."""
+    """A user-defined ground that is no ``Ground``, with the defaults of one."""
 
     adapted: Given
 
@@ -117,7 +117,7 @@ class AdaptedGround(Adapter, Ground):
 
 
 def as_ground(given: Given) -> Ground:
-    """Return a ground as it is, a user's own with the defaults of one, or refuse what lacks a member."""
+    """Return a ground as it is, a user-defined one with the defaults of one, or refuse what lacks a member."""
     if isinstance(given, Ground):
         return given
     if isinstance(given, type):

@@ -84,7 +84,7 @@ class Heightfield(Ground):
 
     # -- the surface -------------------------------------------------------------------------------------------------
     def surface(self, x: Operand, y: Operand) -> tuple[Operand, Operand, Operand]:
-        """Return (height [m], slope along x, slope along y) at a place."""
+        """Return (height [m], slope along x, slope along y) at a point."""
         height, (along_x, along_y), _, _ = self._shape(x, y)
         return height, along_x / self.spacing, along_y / self.spacing
 
@@ -95,7 +95,7 @@ class Heightfield(Ground):
         beyond the edges level.
         """
         per = 1.0 / self.spacing
-        u, v = (place * per + (0.5 - c * per) for place, c in zip((x, y), self.corner))
+        u, v = (position * per + (0.5 - c * per) for position, c in zip((x, y), self.corner))
         i, j = np.floor(u), np.floor(v)
         nodes = [[lookup(self.heights, i + a, j + b) for b in (-1.0, 0.0, 1.0)] for a in (-1.0, 0.0, 1.0)]
         return (_spline if self.smooth else _cells)(nodes, u - i, v - j)

@@ -7,10 +7,10 @@ system of the slides in impulses; without forces and with nothing wanted it is
 Bouncing: Newton's law, V_N⁺ = -e V_N⁻, at the moment of the impact. A step that bounces begins with a gap over the
 ground and keeps its new velocity to its end, so it would start the bounce from the gap; V_N⁺ is less than that by as
 much as makes height and speed after the step those of a bounce from the ground. With friction, or several contacts at
-once, that law may gain energy (Kane and Levinson's paradox). So the impulses λ_c that merely stop (they take energy)
+once, that rule may gain energy (Kane and Levinson's paradox). So the impulses λ_c that merely stop (they take energy)
 and those of the full bounce λ_b are mixed, λ = λ_c + s (λ_b - λ_c), with the largest s <= 1 for which the contacts do
-no work. The mixture lies in the friction cone and parts all contacts, as both of its ends do; s = 1, the plain law,
-unless energy would be gained.
+no work. The mixture lies in the friction cone and separates all contacts, as both of its ends do; s = 1, the plain
+rule, unless energy would be gained.
 """
 
 from __future__ import annotations

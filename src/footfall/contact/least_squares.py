@@ -28,7 +28,7 @@ from nptrace import select
 
 _DAMPING = 1e-9  # added to A D⁻¹ in H alone: a body that is held more than once leaves A singular
 _SHORTER = 0.4  # of a step that made things worse
-_Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, part of a step to go, iterations made
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, fraction of a step to go, iterations made
 
 
 def solve_by_least_squares(
@@ -48,8 +48,8 @@ def solve_by_least_squares(
         return A @ scaled - scaled - x + V_free
 
     def iterate(_: float, carry: _Carry) -> _Carry:
-        x, F, size, part, made = carry
-        trial = x + part * solved_for(A, slopes_of(x, radii), F)
+        x, F, size, fraction, made = carry
+        trial = x + fraction * solved_for(A, slopes_of(x, radii), F)
         trial_F = misfit(trial)
         trial_size = np.sqrt(trial_F @ trial_F)
         done, better = size <= tolerance, trial_size < size  # not better where it is not a number
@@ -58,7 +58,7 @@ def solve_by_least_squares(
             select(taken, trial, x),
             select(taken, trial_F, F),
             select(taken, trial_size, size),
-            select(better, 1.0, _SHORTER * part),
+            select(better, 1.0, _SHORTER * fraction),
             select(done, made, made + 1.0),
         )
 
@@ -125,10 +125,10 @@ def solved_for(A: ndarray, Q: list[ndarray], F: ndarray, damping: float = _DAMPI
     for k in range(n):
         reciprocal = 1.0 / rows[k][k]
         for i in range(k + 1, n):
-            part = rows[i][k] * reciprocal
+            factor = rows[i][k] * reciprocal
             for j in range(k + 1, n):
-                rows[i][j] = rows[i][j] - part * rows[k][j]
-            b[i] = b[i] - part * b[k]
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
+            b[i] = b[i] - factor * b[k]
         rows[k][k] = reciprocal
     for k in reversed(range(n)):
         for j in range(k + 1, n):
@@ -159,9 +159,9 @@ def slip_coefficients(problem: ContactProblem, x: ndarray, radii: list[float]) -
 
 
 # -- how the impulses of hard contact move with the problem, at its solution: the implicit function theorem -----------
-# A solver that starts from the impulses of the step before may find nothing left to do, and its turns then know nothing
-# of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby, whichever
-# solver got there, and where no contact changes between sticking, sliding and open it has a slope:
+# A solver that starts from the impulses of the step before may find nothing left to do, and its iterations then know
+# nothing of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby,
+# whichever solver got there, and where no contact changes between sticking, sliding and open it has a derivative:
 #
 #     x = V - D λ,    H dx = dF with x held,    d(D λ) = -Q dx + what the cone's own radius adds to a sliding contact
 def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:

@@ -32,8 +32,8 @@ Memory = dict[str, PyTree]  # arrays by name; traced ones too
 class ContactModel(ABC):
     """A model of the forces between the ground and the robot.
 
-    A user's own class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does not
-    derive from this one is given them by ``as_contact_model``.
+    A user-defined class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does
+    not derive from this one is given them by ``as_contact_model``.
     """
 
     implicit: bool  # joint feedback is taken at the end of the step
@@ -96,7 +96,7 @@ class ContactModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AdaptedContactModel(Adapter, ContactModel):
-    """A user's own contact model that is no ``ContactModel``, with the defaults of one."""
+    """A user-defined contact model that is no ``ContactModel``, with the defaults of one."""
 
     adapted: Given
 
@@ -140,7 +140,7 @@ class AdaptedContactModel(Adapter, ContactModel):
 
 
 def as_contact_model(given: Given) -> ContactModel:
-    """Return a contact model as it is, a user's own with the defaults of one, or refuse what lacks a member."""
+    """Return a contact model as it is, a user-defined one with the defaults of one, or refuse what lacks a member."""
     if isinstance(given, type):
         raise InputError(f"a contact model must be an object, such as {given.__name__}(...), got its class")
     if not has_members(given, "implicit", "start", "respond"):

@@ -1,10 +1,10 @@
 """Contact impulses of bodies that are held more than once, by Newton's method on F(x) of ``least_squares``.
 
-A box on a face touches with more corners than can hold it. Gaps that differ by rounding decide which of them carry,
-and sweeps over the contacts pass a load on by no more than the velocity that is amiss, for ever. Newton's method solves
-for all corners at once; with A + ρ D in place of the singular A its steps stay bounded, and the root is the same, since
-ρ is in the matrix and not in F. ρ falls from turn to turn and begins anew where that led nowhere. The steps are whole:
-shortened until the residual falls they would stop at the first kink.
+A box on a face touches with more corners than can hold it. Gaps that differ by rounding decide which of them carry, and
+sweeps over the contacts pass a load on by no more than the velocity that is amiss, for ever. Newton's method solves for
+all corners at once; with A + ρ D in place of the singular A its steps stay bounded, and the root is the same, since ρ
+is in the matrix and not in F. ρ falls from iteration to iteration and begins anew where that led nowhere. The steps are
+whole: shortened until the residual falls they would stop at the first kink.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from footfall.contact.coulomb import ContactProblem, cone_radius
 from footfall.contact.least_squares import impulses_of, slip_coefficients, slopes_of, solved_for, start_from
 from nptrace import select
 
-_MOST, _FALL = 0.1, 0.5  # ρ: at first, from turn to turn
-_Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, turns made, ρ
-_ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 turns
+_MOST, _FALL = 0.1, 0.5  # ρ: at first, from iteration to iteration
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, iterations, ρ
+_ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 iterations
 
 
 def solve_by_newton(
     problem: ContactProblem,
     impulses: Float[ndarray, "nc"],
     slips: Float[ndarray, "ns"],
-    turns: int,
+    iterations: int,
     tolerance: float,
     unsolved: float,
     least: float,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
-    """(impulses, slip coefficients α [1/kg], largest |F| [m/s], turns made), from a guess as of ``solve_by_contact``.
+    """(impulses, slip coefficients α [1/kg], largest |F| [m/s], iterations), from a guess as of ``solve_by_contact``.
 
-    ``unsolved`` says how good the guess is [m/s]: at or below the tolerance no turn is made. ``least``: the last ρ.
+    ``unsolved`` says how good the guess is [m/s]: at or below the tolerance no iteration is made. ``least``: the last
+    ρ.
     """
     scale, V_free = problem.scale, problem.V_free - problem.floors
     radii = [cone_radius(problem, k) for k in range(problem.contacts)]
@@ -45,7 +46,7 @@ def solve_by_newton(
         scaled = impulses_of(x, radii)
         return A @ scaled - scaled - x + V_free
 
-    def turn(_: float, carry: _Carry) -> _Carry:
+    def iterate(_: float, carry: _Carry) -> _Carry:
         x, best, size, made, damping = carry
         closer = x + solved_for(A, slopes_of(x, radii), misfit(x), np.maximum(damping, least))
         reached = np.max(np.abs(misfit(closer)))
@@ -60,6 +61,10 @@ def solve_by_newton(
         )
 
     _, x, size, made, _ = nptrace.repeat(
-        turns, turn, (first, first, unsolved, 0.0, _MOST), until=lambda carry: carry[2] <= tolerance, check_first=True
+        iterations,
+        iterate,
+        (first, first, unsolved, 0.0, _MOST),
+        until=lambda carry: carry[2] <= tolerance,
+        check_first=True,
     )
     return impulses_of(x, radii) / scale, slip_coefficients(problem, x, radii), size, made

@@ -1,6 +1,6 @@
 """Where two links of a robot meet: capsules, the nearest points of two of them, and the contact point between.
 
-A pair obeys the same contact law as a sphere on the ground. Its velocity is that of one link's point relative to the
+A pair has the same contact model as a sphere on the ground. Its velocity is that of one link's point relative to the
 other's, so that what it does to the one it does to the other the opposite way, and the robot as a whole feels nothing.
 """
 

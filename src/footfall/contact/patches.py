@@ -1,4 +1,4 @@
-"""A ground whose friction differs from place to place."""
+"""A ground whose friction varies over the plane."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
     for foot in robot.feet:
         if isinstance(foot, FlatFoot):
             raise InputError(
-                f"foot '{foot.name}' of robot '{robot.name}' has a sole, and contact laws know points: run it by its"
+                f"foot '{foot.name}' of robot '{robot.name}' has a sole, and contact models know points: run it by its"
                 " corners, ff.robot.by_corners(robot)"
             )
     spheres = [

@@ -171,7 +171,7 @@ class Stance(ContactModel):
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no turn helps.
+        until all cones are kept or no iteration helps.
         """
 
         def once(_: float, carry: tuple[PyTree, ...]) -> tuple[PyTree, ...]:

@@ -291,7 +291,7 @@ for _name, _default in vars(Controller).items():
 
 
 def as_controller(given: Given, what: str = "") -> Controller:
-    """A controller as it is, a user's own with what it leaves out, or one sentence about what it lacks.
+    """A controller as it is, a user-defined one with what it leaves out, or one sentence about what it lacks.
 
     what: what must be one, for that sentence.
     """

@@ -195,8 +195,8 @@ def _leg_view(ax: Axes, robot: Robot, q: np.ndarray, foot: int, view: tuple[floa
         draw_axis(ax, scene, body, 0.16 * length)
         corners += draw_triad(ax, scene, scene.poses[body], 0.13 * length)
         at = scene.flat(scene.poses[body].p)
-        place = ", ".join(f"{v:.4g}" for v in robot.tree.bodies[body].X_PJ.p + 0.0)
-        text = f"{joint.name}  (body {body})\naxis {_axis_words(joint.axis)}\nat ({place}) m"
+        position = ", ".join(f"{v:.4g}" for v in robot.tree.bodies[body].X_PJ.p + 0.0)
+        text = f"{joint.name}  (body {body})\naxis {_axis_words(joint.axis)}\nat ({position}) m"
         labels.append(Label(text=text, at=np.array([side, at[1]]), target=at, left=True))
     if robot.feet:
         radius = robot.feet[foot].radius
@@ -221,9 +221,9 @@ def _tree_view(ax: Axes, robot: Robot) -> None:
         (x0, y0), (x1, y1) = at[tree.parent[i]], at[i]
         ax.plot([x0, x1], [y0, y1], color=INK, lw=1.1, zorder=1)
         name = tree.joint_names[i - 1]
-        place = (x1 + 0.19, y1) if beside else (x1, y1 - 0.2)
+        position = (x1 + 0.19, y1) if beside else (x1, y1 - 0.2)
         ha, va = ("left", "center") if beside else ("center", "top")
-        ax.text(*place, name, fontsize=7.5 if beside else 5.5, color=AXIS_COLOUR, ha=ha, va=va)
+        ax.text(*position, name, fontsize=7.5 if beside else 5.5, color=AXIS_COLOUR, ha=ha, va=va)
     for i, (x, y) in enumerate(at):
         ax.plot(x, y, "o", ms=18, color=_colour(limb[i]), mec="white", zorder=4)
         ax.text(x, y, str(i), fontsize=9, color="white", ha="center", va="center_baseline", zorder=5, fontweight="bold")

@@ -72,26 +72,26 @@ class Painter:
         return self.empty
 
     def flat(self, points: Float[ndarray, "n 3"]) -> tuple[Float[ndarray, "n 2"], Float[ndarray, "n"]]:
-        """Return (places on the painting, distance ahead of the eye [m])."""
+        """Return (positions on the painting, distance ahead of the eye [m])."""
         seen = (points - self.eye) @ self.R.T
         ahead = np.maximum(seen[:, 2], _NEAR)
-        places = seen[:, :2] * (self.focus / ahead)[:, None] + 0.5 * np.array(self.size)
-        return np.clip(places, -20_000, 20_000), seen[:, 2]
+        positions = seen[:, :2] * (self.focus / ahead)[:, None] + 0.5 * np.array(self.size)
+        return np.clip(positions, -20_000, 20_000), seen[:, 2]
 
     # -- what is painted -----------------------------------------------------------------------------------------------
     def polygons(self, points: Float[ndarray, "n 3"], corners: ndarray, colors: Float[ndarray, "m 3"]) -> None:
         """Polygons of one number of corners, those farthest first; what reaches behind the eye is left out."""
-        places, ahead = self.flat(points)
+        positions, ahead = self.flat(points)
         order = np.argsort(-ahead[corners].mean(axis=1))
-        order = order[self._seen(places, ahead, corners[order])]
-        rows = places[corners[order]].reshape(len(order), 2 * corners.shape[1]).tolist()
+        order = order[self._seen(positions, ahead, corners[order])]
+        rows = positions[corners[order]].reshape(len(order), 2 * corners.shape[1]).tolist()
         fill = self.draw.polygon
         for row, (r, g, b) in zip(rows, np.clip(colors[order], 0, 255).astype(int).tolist()):
             fill(row, fill=(r, g, b))
 
-    def _seen(self, places: ndarray, ahead: ndarray, corners: ndarray) -> ndarray:
+    def _seen(self, positions: ndarray, ahead: ndarray, corners: ndarray) -> ndarray:
         """Which polygons lie before the eye and within the picture."""
-        x, y = places[corners].transpose(2, 0, 1)
+        x, y = positions[corners].transpose(2, 0, 1)
         w, h = self.size
         inside = (x.max(axis=1) >= 0) & (x.min(axis=1) <= w) & (y.max(axis=1) >= 0) & (y.min(axis=1) <= h)
         return inside & (ahead[corners] > _NEAR).all(axis=1)
@@ -120,11 +120,11 @@ class Painter:
 
     def shadow(self, points: Float[ndarray, "n 3"], faces: ndarray, dark: float = 0.30) -> None:
         """Triangles that lie on the ground already, as one soft shade, painted coarsely."""
-        places, ahead = self.flat(points)
-        faces = faces[self._seen(places, ahead, faces)]
+        positions, ahead = self.flat(points)
+        faces = faces[self._seen(positions, ahead, faces)]
         mask = self.pil.Image.new("L", (self.width, self.height), 0)
         fill = self.pil.ImageDraw.Draw(mask).polygon
-        for row in (places[faces] / _FINE).reshape(len(faces), 6).tolist():
+        for row in (positions[faces] / _FINE).reshape(len(faces), 6).tolist():
             fill(row, fill=255)
         mask = mask.filter(self.pil.ImageFilter.BoxBlur(2)).point(lambda value: int(dark * value))
         self.image.paste((30, 38, 52), (0, 0), mask.resize(self.size, self.pil.Image.Resampling.BILINEAR))
@@ -132,15 +132,15 @@ class Painter:
 
     def patch(self, points: Float[ndarray, "n 3"], color: Sequence[int], opacity: float) -> None:
         """Return one filled polygon that things behind it shine through."""
-        places, ahead = self.flat(points)
+        positions, ahead = self.flat(points)
         if (ahead > _NEAR).all():
-            self.draw.polygon(places.ravel().tolist(), fill=(*color, int(255 * opacity)))
+            self.draw.polygon(positions.ravel().tolist(), fill=(*color, int(255 * opacity)))
 
     def line(self, points: Float[ndarray, "n 3"], color: Sequence[int], thick: float) -> None:
         """Return a line through points, so many pixels of the picture thick."""
-        places, ahead = self.flat(points)
+        positions, ahead = self.flat(points)
         if len(points) > 1 and (ahead > _NEAR).all():
-            self.draw.line(places.ravel().tolist(), fill=tuple(color), width=round(thick * _FINE), joint="curve")
+            self.draw.line(positions.ravel().tolist(), fill=tuple(color), width=round(thick * _FINE), joint="curve")
 
     def arrow(self, start: Float[ndarray, "3"], end: Float[ndarray, "3"], color: Sequence[int], thick: float) -> None:
         """Return an arrow with a flat head."""
@@ -157,10 +157,10 @@ class Painter:
         )
         self.draw.polygon([*b.tolist(), *(neck + aside).tolist(), *(neck - aside).tolist()], fill=tuple(color))
 
-    def text(self, place: tuple[float, float], words: str, size: float, color: Sequence[int] = (44, 53, 63)) -> None:
-        """Words with their lower left corner at a place of the picture [pixels]."""
+    def text(self, position: tuple[float, float], words: str, size: float, color: Sequence[int] = (44, 53, 63)) -> None:
+        """Words with their lower left corner at a point of the picture [pixels]."""
         font = _font(self.pil, round(size * _FINE))
-        at = (place[0] * _FINE, place[1] * _FINE)
+        at = (position[0] * _FINE, position[1] * _FINE)
         self.draw.text(at, words, fill=tuple(color), font=font, anchor="ls")
 
     def picture(self) -> Image:

@@ -1,6 +1,6 @@
 """Torques that joints make by themselves: springs, viscous damping and dry friction.
 
-Dry friction has one law, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
+Dry friction has one model, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
 [rad/s], τ = -f clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps
 take it at the rate they end with, piece by piece (``sim.joints``), so that it may be as narrow as it is;
 explicit steps and whoever knows rates by noisy encoders only take a wider one.
@@ -55,11 +55,11 @@ def friction_torques(robot: Robot, v: Float[ndarray, "nv"], stick_rate: float = 
     Returns:
         Torques [N m].
     """
-    return -joint_values(robot, "dry_friction") * friction_part(joint_rates(robot, v), stick_rate)
+    return -joint_values(robot, "dry_friction") * friction_fraction(joint_rates(robot, v), stick_rate)
 
 
-def friction_part(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
-    """Return the part of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
+def friction_fraction(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RATE) -> Float[ndarray, "_"]:
+    """Return the fraction of its dry friction, from -1 to 1, that opposes a joint at each rate [rad/s]."""
     return np.clip(rates / stick_rate, -1, 1)
 
 

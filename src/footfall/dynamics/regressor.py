@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
+from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
@@ -51,7 +51,7 @@ def regressor(
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
         a: Accelerations dv/dt, spatial at the base.
         gravity: Acceleration of gravity in world axes [m/s²].
-        joint_columns: ``damping`` (q̇), ``dry_friction`` (``passive.friction_part``), ``armature`` (q̈).
+        joint_columns: ``damping`` (q̇), ``dry_friction`` (``passive.friction_fraction``), ``armature`` (q̈).
         stick_rate: Stick rate of dry friction [rad/s].
 
     Returns:
@@ -102,7 +102,7 @@ def _joint_block(
 ) -> Float[ndarray, "nv nj"]:
     if name not in JOINT_COLUMNS:
         raise unknown("joint column", name, JOINT_COLUMNS)
-    values = {"damping": rates, "dry_friction": friction_part(rates, stick_rate), "armature": accelerations}[name]
+    values = {"damping": rates, "dry_friction": friction_fraction(rates, stick_rate), "armature": accelerations}[name]
     return np.concatenate([np.zeros((robot.tree.base_dof, robot.nj)), np.diag(values)])
 
 

@@ -1,4 +1,4 @@
-"""Subjects of an export as C: functions of a robot, its step, inverse kinematics, contact law, and its controllers.
+"""Subjects of an export as C: functions of a robot, its step, inverse kinematics, contact model, and its controllers.
 
 Everything is traced as it runs here; the test that goes with each C file holds it to plain NumPy.
 """
@@ -187,7 +187,7 @@ def _of_inverse(robot: Robot) -> Exported:
 
 
 def _of_block(robot: Robot, name: str) -> Exported:
-    """The contact law, x' = f(x, u) and y = g(x, u), feet pressed into the ground by as much as a millimetre."""
+    """The contact model, x' = f(x, u) and y = g(x, u), feet pressed into the ground by as much as a millimetre."""
     block, rng = Block(robot=robot, coordinates="quaternion"), np.random.default_rng(0)
     q, v = robot.state("stand" if "stand" in robot.poses else None)
     states = []

@@ -10,10 +10,10 @@ a trot's swing and n cycles of two swings::
     x = L/4 + L (t - T) / 2T            T < t < (2n - 1) T    (printed with t - T in the denominator: wrong unit)
     x = L (n - 1/2) - L (t - 2nT)² / 4T²    until 2nT         (printed four times as steep: the speed would jump)
 
-and sideways with W for L in all three rows (printed with L in the last). A foot's place is where its hip will be in the
-middle of the stance to come. With that, the first and the last step of a trot are half steps of the same duration, as
-the paper wants them: they need not be put in. A walk speeds up over its first cycle, and its first steps are halves on
-the average.
+and sideways with W for L in all three rows (printed with L in the last). A foot's position is where its hip will be in
+the middle of the stance to come. With that, the first and the last step of a trot are half steps of the same duration,
+as the paper wants them: they need not be put in. A walk speeds up over its first cycle, and its first steps are halves
+on the average.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A new plan taken over in the middle of another, as a robot does that plans again while it walks (Yan et al. 2021).
 
-Nothing jumps, neither places nor velocities. Feet that stand stay where they stand, feet that swing finish their step,
-and the new plan lifts each of them from there; the body comes to the new plan's path by a curve that begins with the
-place and the velocity that the old plan gave it, and ends on the new one. The new plan begins where the body would come
-to rest, turned as the body is: it is planned from standing, so that this is the frame it is planned in.
+Nothing jumps, neither positions nor velocities. Feet that stand stay where they stand, feet that swing finish their
+step, and the new plan lifts each of them from there; the body comes to the new plan's path by a curve that begins with
+the place and the velocity that the old plan gave it, and ends on the new one. The new plan begins where the body would
+come to rest, turned as the body is: it is planned from standing, so that this is the frame it is planned in.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from nptrace._types import Given, Operand, Scalar
 
 _VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is taken
 _SEARCH_INTERVAL = 1e-3  # [s] between looks for a landing
-_LIFTED_HEIGHT = 1e-9  # [m] over its place on the ground: a foot that swings
+_LIFTED_HEIGHT = 1e-9  # [m] over its position on the ground: a foot that swings
 
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """A plan that begins at a time [s] and at a place x, y [m], turned by a yaw [rad]."""
+    """A plan that begins at a time [s] and at a position x, y [m], turned by a yaw [rad]."""
 
     plan: WalkPlan | PosturePlan
     anchor: tuple[float, float, float]
@@ -66,7 +66,7 @@ class Takeover:
     when: float
     landings: Float[ndarray, "4"] = field(init=False)  # when each foot stands for good before the new plan lifts it [s]
     _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
-    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: place and velocity
+    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: position and velocity
     _moved: WalkPlan | PosturePlan = field(init=False)
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class Transition:
         return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
 
     def foot_offset(self, phase: Float[ndarray, "4"], t: Scalar) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
-        """Offsets (x, z) [m] of the feet from their places under the hips: those of a gait half way between."""
+        """Offsets (x, z) [m] of the feet from their positions under the hips: those of a gait half way between."""
         return self.offset_between(phase, self.blend_at(t))
 
     def offset_between(

@@ -279,7 +279,7 @@ def _partition(robot: Robot) -> LoopJoints:
     driven = {actuator.joint for actuator in robot.actuators}
     dependent: list[int] = []
     left = np.array(G, dtype=float)
-    for passive in (True, False):  # joints without a motor are decided first, the best conditioned of them at each turn
+    for passive in (True, False):  # joints without a motor are decided first, the best conditioned of them first
         open_to = [j for j in involved if (robot.joint_names[j] not in driven) == passive]
         while open_to and len(dependent) < len(G):
             sizes = {j: float(np.linalg.norm(left[:, j])) for j in open_to}

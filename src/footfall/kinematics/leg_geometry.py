@@ -135,7 +135,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     if kind in ("PRP", "PRPP"):
         if abs(hip[2]) > 0 and askew <= _PARALLEL:
             raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
-        # a place along the roll axis is free: count it as part of the thigh
+        # a position along the roll axis is free: count it as part of the thigh
         links = [(links[0][0] + hip[0], links[0][1], links[0][2]), *links[1:]]
         hip = (0.0, hip[1], 0.0)
     segments = [Segment.of(step) for step in links]

@@ -85,12 +85,12 @@ def leg_inverse(
 
 
 def place_of(leg: Leg, x: Scalar, y: Scalar, z: Scalar) -> Float[ndarray, "3"]:
-    """Return a place in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
+    """Return a point in the carrier's frame [m], given from the leg's first joint along the leg's axes."""
     return np.stack([leg.origin[i] + sum(e[i] * a for e, a in zip(leg.basis, (x, y, z))) for i in range(3)])
 
 
 def from_hip(leg: Leg, position: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """Return a place in the carrier's frame [m], given in the frame ``hip``."""
+    """Return a point in the carrier's frame [m], given in the frame ``hip``."""
     return place_of(leg, *_from_hip(leg, position))
 
 
@@ -242,7 +242,7 @@ def _pitch_first(
 def _pitch_roll_pitch(
     leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
 ) -> tuple[list[Scalar], Scalar]:
-    """Pitch, roll, knee (Pupper v3): the distance from hip to foot fixes the knee, the foot's place to the side the
+    """Pitch, roll, knee (Pupper v3): the distance from hip to foot fixes the knee, the foot's position to the side the
     roll, and what is left the pitch."""
     y = y - leg.hip[1]
     flat = x * x + z * z

@@ -19,6 +19,7 @@ _NAMES = {
     "Randomisation": "randomise",
     "PPO": "ppo",
     "CustomTask": "custom",
+    "load_task": "tasks",
 }
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "WalkEnv",
     "WalkTask",
     "WalkVectorEnv",
+    "load_task",
     "register",
 ]
 

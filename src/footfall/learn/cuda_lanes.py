@@ -60,7 +60,13 @@ class EpisodeSource:
     def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Given], seconds: float) -> None:
         paths = (*randomisation.paths(task.robot), *task.paths)
         self.ticks = TickSource(
-            task.robot, task.controller, free=paths, uses_foot_forces=True, threads=4, **task.world, **task.effects
+            task.robot,
+            task.controller,
+            free=paths,
+            uses_foot_forces=True,
+            threads=4,
+            **{**task.world, **randomisation.world(task.robot)},
+            **task.effects,
         )
         limit = round(seconds * task.drive.rate)
         self.episodes = Episodes(

@@ -24,11 +24,11 @@ from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation
-from footfall.learn.task import NONE, WORST, Assessment, Parameters, Task, TickResult
+from footfall.learn.task import NONE, WORST, Assessment, Parameters, Task, TickResult, tried
 from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from footfall.sim.tick import RunState
-from nptrace._types import Given, PyTree, Scalar
+from nptrace._types import Given, Scalar
 
 Term = Callable[[Robot, Sensed, Command, ndarray], Scalar]
 Look = Callable[[Robot, Sensed, Command], ndarray]
@@ -65,15 +65,15 @@ class CustomTask(Task):
         q, v = robot.state("stand")
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
         for key, term in self.rewards.items():
-            value = _tried(f"the reward '{key}'", term, robot, sensed, Command(), np.zeros(robot.nj))
+            value = tried(f"the reward '{key}'", term, robot, sensed, Command(), np.zeros(robot.nj))
             if np.shape(value) != ():
                 raise InputError(f"the reward '{key}' must be one number, got shape {np.shape(value)}")
         if self.observations is not None:
-            more = _tried("the own observation", self.observations, robot, sensed, Command())
+            more = tried("the own observation", self.observations, robot, sensed, Command())
             if np.ndim(more) != 1:
                 raise InputError(f"a user-defined observation must be a vector, got shape {np.shape(more)}")
         if self.commands_drawn is not None:
-            command = _tried("the own command", self.commands_drawn, np.full(3, 0.5))
+            command = tried("the own command", self.commands_drawn, np.full(3, 0.5))
             if not isinstance(command, Command):
                 raise InputError(f"a user-defined command must be a Command, got {type(command).__name__}")
 
@@ -202,14 +202,6 @@ class CustomTask(Task):
 
     def _more(self, sensed: Sensed, command: Command) -> list[ndarray]:
         return [] if self.observations is None else [np.asarray(self.observations(self.robot, sensed, command))]
-
-
-def _tried(what: str, function: Callable[..., PyTree], *arguments: PyTree) -> PyTree:
-    """Return what a user's function gives for a robot that stands; one that raises does so here, not in a trace."""
-    try:
-        return function(*arguments)
-    except Exception as error:
-        raise InputError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 def customised(task: Task, options: dict[str, Given]) -> Task:

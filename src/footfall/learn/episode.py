@@ -18,7 +18,7 @@ from numpy import ndarray
 
 from footfall.control.learned.past import append_history
 from footfall.identity import digest_of
-from footfall.learn.randomise import EXTRAS, Randomisation, Range, within
+from footfall.learn.randomise import EXTRAS, FURTHER, Randomisation, Range, soft_contact, within
 from footfall.learn.task import Task
 from footfall.sim.tick import Inputs, RunState
 from nptrace import numeric
@@ -46,7 +46,8 @@ class Episodes:
     def draws(self) -> int:
         """How many uniform draws an episode begins with."""
         ranges = self.randomisation
-        return 9 + self.task.robot.nj + len(ranges.factors) + len(ranges.extras) + self.task.start_draws
+        more = len(ranges.extras) + ranges.further_draws + self.task.start_draws
+        return 9 + self.task.robot.nj + len(ranges.factors) + more
 
     @property
     def tick_draws(self) -> int:
@@ -91,6 +92,14 @@ def reset_episode(episodes: Episodes, chance: Float[ndarray, "draws"], level: Sc
     extra = {key: chance[at + k] for k, key in enumerate(ranges.extras)}
     strength, payload, delay, latency = (within(getattr(ranges, key), extra.get(key, 0.0)) for key in EXTRAS)
     parameters[trunk] = parameters[trunk] + payload
+    at, force = at + len(ranges.extras), np.zeros(2)
+    if ranges.further("force"):
+        angle = 2.0 * np.pi * chance[at + 1]
+        force = within(ranges.force, chance[at]) * np.stack([np.cos(angle), np.sin(angle)])
+        at += FURTHER["force"]
+    if ranges.further("softness"):
+        soft = soft_contact(robot, within(ranges.softness, chance[at]), chance[at + 1 : at + 3])
+        parameters |= {f"contact.{key}": value for key, value in soft.items()}
     level = task.assign_level(level, more)
     parameters |= task.terrain(level, more)
     q = task.initial_pose(first.q, ranges, chance[9 : 9 + robot.nj], more, parameters, level)
@@ -102,12 +111,12 @@ def reset_episode(episodes: Episodes, chance: Float[ndarray, "draws"], level: Sc
     command = task.draw_command(drawn, chance[: len(COMMANDS)])
     return Episode(
         state=state,
-        inputs=Inputs(command, np.zeros(6)),
+        inputs=Inputs(command, _level(force)),
         parameters=parameters,
         age=0.0,
         next_push=push,
         level=level,
-        past=empty_history(episodes, latency),
+        past=empty_history(episodes, latency, force),
     )
 
 
@@ -124,7 +133,12 @@ def push_of_tick(
     angle = 2.0 * np.pi * chance[1]
     level = np.stack([force * np.cos(angle), force * np.sin(angle)])
     later = np.where(now, next_push + max(1, round(ranges.push_every * rate)), next_push)
-    return np.concatenate([np.zeros(3), level, np.zeros(1)]), later
+    return _level(level), later
+
+
+def _level(force: Float[ndarray, "2"]) -> Float[ndarray, "6"]:
+    """Return a level force on the trunk as a wrench."""
+    return np.concatenate([np.zeros(3), force, np.zeros(1)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +170,8 @@ def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n
     level = task.next_level(episode.level, episode.state.q[0], commanded, np.where(fallen, 1.0, 0.0), result.score)
     now: Episode = where_tree(fallen | late, reset_episode(episodes, chance[: episodes.draws], level), goes_on)
     push, next_push = push_of_tick(episodes, now.age, now.next_push, chance[episodes.draws : episodes.draws + 2])
+    if "force" in now.past:
+        push = push + _level(now.past["force"])
     now = replace(now, inputs=Inputs(now.inputs.command, push), next_push=next_push)
     frame = task.observe(now.state, now.inputs.command, now.parameters)
     past, seen = observe(episodes, now.past, frame, now.age, chance[episodes.draws + 2 :])
@@ -176,15 +192,18 @@ def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n
     return now, outcome
 
 
-def empty_history(episodes: Episodes, latency: Scalar = 0.0) -> dict[str, PyTree]:
+def empty_history(episodes: Episodes, latency: Scalar = 0.0, force: ndarray | None = None) -> dict[str, PyTree]:
     """Return what is kept of the past where an episode begins: ``frames`` that are still to be seen, their ``latency``
-    [ticks], and ``seen``, of a policy with a history. Nothing where nothing comes late and nothing is kept."""
+    [ticks], and ``seen``, of a policy with a history; and the steady ``force`` of the episode, where there is one.
+    Nothing where nothing comes late and nothing is kept."""
     size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
     past: dict[str, PyTree] = {}
     if longest > 0:
         past |= {"frames": np.zeros((ceil(longest) + 1, size)), "latency": latency}
     if episodes.task.drive.history > 1:
         past["seen"] = np.zeros((episodes.task.drive.history, size))
+    if episodes.randomisation.further("force"):
+        past["force"] = np.zeros(2) if force is None else force
     return past
 
 
@@ -219,7 +238,7 @@ def observe(
 def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
     """Return an observation with noise, from uniform draws; what is evaluated, and what ends an episode, has none.
 
-    Numbers without bounds, which a user's own observations may be, have none either.
+    Numbers without bounds, which user-defined observations may be, have none either.
     """
     if not episodes.randomisation.noise:
         return seen

@@ -92,7 +92,7 @@ class WalkLanes:
             dtype=dtype,
             uses_foot_forces=True,
             threads=threads,
-            **task.world,
+            **{**task.world, **self.randomisation.world(self.robot)},
             **task.effects,
         )
         model = self.batch.simulation.model
@@ -167,7 +167,7 @@ class WalkLanes:
 
     def _set_pushes(self) -> None:
         """Set the pushes of the tick to come: an impulse is a force for one tick."""
-        if self.randomisation.push[1] == 0.0:
+        if self.randomisation.push[1] == 0.0 and "force" not in self.past:
             return
         self.batch.push[:] = 0.0
         for lane in np.flatnonzero(self.age == self.next_push):
@@ -175,6 +175,8 @@ class WalkLanes:
             self.batch.push[lane], self.next_push[lane] = push_of_tick(
                 self.episodes, self.age[lane], self.next_push[lane], chance
             )
+        if "force" in self.past:
+            self.batch.push[:, 3:5] += self.past["force"]
 
     # -- ticks -------------------------------------------------------------------------------------------------------
     def tick(self, actions: ndarray) -> LanesResult:

@@ -95,11 +95,13 @@ def preflight(
 
 
 def task_of(file: str | Path) -> str:
-    """Return what a policy was learned for, as its file says; walking where it does not."""
+    """Return which kind of task a policy was learned for, as its file says; walking where it does not."""
     if Path(file).suffix == ".onnx":
-        return onnx_file.read_onnx(file)[1].get("task", "walk")
-    policy = Policy.load(file)
-    return policy.task if isinstance(policy, Policy) else "walk"
+        task = onnx_file.read_onnx(file)[1].get("task", "walk")
+    else:
+        policy = Policy.load(file)
+        task = policy.task if isinstance(policy, Policy) else "walk"
+    return task.partition(" ")[0]  # behind it stands the file of a task of the user's own
 
 
 def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch], Policy | None]:
@@ -112,6 +114,8 @@ def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch]
     except InputError as error:
         return [Mismatch("missing_joint", str(error))], None
     given = policy.drive.interface(robot.replace(name=policy.robot))
+    if " " in policy.task:  # a task of the user's own, whose drive is as it is
+        return [], policy
     return differences(given, reference, f"robot '{robot.name}'"), policy
 
 
@@ -135,7 +139,8 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
         other = differences(given, meant, "the mapping")
     else:
         reference = _reference(text.get("task", "walk"), robot, _history(text))
-        other = differences(meant, reference, f"robot '{robot.name}'")
+        own = " " in text.get("task", "walk")  # whose drive is as it is
+        other = [] if own else differences(meant, reference, f"robot '{robot.name}'")
     if any(m.kind == "missing_joint" for m in of_robot):  # is found already
         other = [m for m in other if m.kind != "missing_joint"]
     return [*of_network, *of_robot, *other], None if of_network else ImportedPolicy(graph, meant)
@@ -143,6 +148,7 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
 
 def _reference(task: str, robot: Robot, history: int) -> Interface:
     """Return how a policy of a task is wired to a robot when footfall learns it, with a history of that length."""
+    task = task.partition(" ")[0]
     if task not in TASKS:
         raise unknown("task", task, TASKS)
     return replace(TASKS[task].of(robot).drive, history=history).interface(robot)

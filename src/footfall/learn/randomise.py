@@ -7,13 +7,21 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
+from footfall.contact.compliant import Compliant
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
+from footfall.spatial.gravity import STANDARD
 from nptrace._types import Given, Operand, Scalar
 
 Range = tuple[float, float]
 EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, where they are not one number
 LATEST = 10  # ticks
+# further draws of an episode, behind those of ``EXTRAS``, where the range is not zero
+FURTHER = {"force": 2, "softness": 3}
+SOFT_CONTACT = ("stiffness", "damping", "stick_speed", "slip_speed")  # of the contact, which softness draws
+_LEAST_DEPTH = 1e-4  # [m]
+_LAG = (0.01, 0.15)  # damping over stiffness of soft ground [s]
+_CREEP = (1e-3, 0.3)  # [m/s] of a foot at which friction on soft ground has all of its force
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +33,10 @@ class Randomisation:
     [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
     strength: factor of what the motors give. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
     noise: of observations, uniform within so many hundredths of the most that each may be. latency: of what is measured
-    until a policy sees it, in ticks, at most 10; its command, last action and clock it knows at once.
+    until a policy sees it, in ticks, at most 10; its command, last action and clock it knows at once. force: steady, on
+    the trunk in a level direction of chance, for all of an episode [N]: so that a policy learns to hold its speed by
+    what it feels. softness: how deep a foot sinks in that bears half the weight [m]; its damping and the slip at which
+    friction has all of its force are drawn with it.
     """
 
     friction: Range = (0.5, 1.1)
@@ -41,6 +52,8 @@ class Randomisation:
     delay: Range = (0.0, 0.0)
     noise: float = 0.0
     latency: Range = (0.0, 0.0)
+    force: Range = (0.0, 0.0)
+    softness: Range = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         for key in RANGES:
@@ -56,6 +69,10 @@ class Randomisation:
             raise InputError(f"latency must lie between 0 and {LATEST} ticks, got {self.latency}")
         if self.push[0] < 0 or not self.push_every > 0:
             raise InputError("pushes must be 0 or more, and come every so many seconds")
+        if self.force[0] < 0 or self.softness[0] < 0:
+            raise InputError("force and softness must be 0 or more")
+        if self.further("softness") and any(path.startswith("contact.") for path in self.factors):
+            raise InputError("softness draws the contact's numbers: leave it out, or the factors of contact")
         object.__setattr__(
             self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
         )
@@ -91,6 +108,22 @@ class Randomisation:
         """Which of the last ranges are drawn from: none of them changes what others draw while it is not used."""
         return tuple(key for key in EXTRAS if len(set(getattr(self, key))) > 1)
 
+    def further(self, key: str) -> bool:
+        """Whether a range of ``FURTHER`` is drawn from."""
+        return getattr(self, key)[1] > 0.0
+
+    @property
+    def further_draws(self) -> int:
+        return sum(count for key, count in FURTHER.items() if self.further(key))
+
+    def world(self, robot: Robot) -> dict[str, Given]:
+        """Return options of the simulation that what is drawn needs, in place of the task's own."""
+        if not self.further("softness"):
+            return {}
+        soft = soft_contact(robot, self.softness[0], np.ones(2))
+        numbers: dict[str, Given] = {key: float(value) for key, value in soft.items()}
+        return {"contact": Compliant(exponent=1.0, **numbers)}
+
     @staticmethod
     def full(robot: Robot) -> Randomisation:
         """Return all that is drawn for rough ground, scaled by the robot."""
@@ -99,10 +132,25 @@ class Randomisation:
 
     def paths(self, robot: Robot) -> tuple[str, ...]:
         """Return the parameters that differ between robots."""
-        return ("ground.friction", f"{robot.trunk}.mass", *self.factors)
+        soft = tuple(f"contact.{key}" for key in SOFT_CONTACT) if self.further("softness") else ()
+        return ("ground.friction", f"{robot.trunk}.mass", *self.factors, *soft)
 
 
-RANGES = ("friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay", "latency")
+RANGES = (
+    "friction", "mass", "stiffness", "damping", "push", "joints", "strength", "payload", "delay", "latency", "force",
+    "softness",
+)  # fmt: skip
+
+
+def soft_contact(robot: Robot, depth: Scalar, chance: Operand) -> dict[str, Scalar]:
+    """Return the contact of ground that a foot presses in by a depth [m] under half the robot's weight.
+
+    chance: two uniform draws, of how late it gives way and of how fast feet creep on it.
+    """
+    stiffness = 0.5 * robot.mass * STANDARD / np.maximum(depth, _LEAST_DEPTH)
+    creep = within(_CREEP, chance[1])
+    numbers = stiffness, stiffness * within(_LAG, chance[0]), creep, 2.0 * creep
+    return dict(zip(SOFT_CONTACT, numbers))
 
 
 def checked_range(value: Given, what: str) -> Range:

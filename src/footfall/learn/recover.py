@@ -20,7 +20,6 @@ from footfall.contact.bodies import body_spheres
 from footfall.contact.ground import Plane
 from footfall.contact.model import ContactModel
 from footfall.contact.points import Sphere, spheres_of
-from footfall.control.interface import Command
 from footfall.control.learned.policy import Drive, Policy
 from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
@@ -32,96 +31,56 @@ from footfall.learn.task import (
     ENGINES,
     EXAM_SEED,
     NONE,
-    WILD,
     Assessment,
     Exam,
     ExamRuns,
     Parameters,
     Progress,
-    Task,
-    TickResult,
-    check_stands,
-    check_weights,
-    drive_of,
-    heading_velocity,
-    weighted,
-    yielding,
+    TermTask,
 )
+from footfall.learn.task_spec import TaskSpec, shipped
+from footfall.learn.terms import UP_HEIGHT, UP_LEAN
 from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
 from footfall.sim.batch import checked_count
-from footfall.sim.joints import JointModel, joint_forces
-from footfall.sim.motors import MotorModel
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import RunState
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
 
-# What a second of each is worth. The first five are to be had, the last three of them in as far as the trunk is
-# upright; the others are to be avoided.
-WEIGHTS: Mapping[str, float] = {
-    "upright": 1.0,  # part of the way from lying on the back to upright
-    "righting": 1.0,  # how fast it goes that way, there and back [1/s]: pays at once, and nothing in all
-    "height": 1.5,  # 1 / (1 + e²), e the error of the trunk's height in 0.3 of it
-    "posture": 1.0,  # 1 / (1 + e²), e the root mean square of the joint offsets from standing in 0.5 rad
-    "feet": 0.5,  # part of the feet that are down
-    "resting": -0.3,  # part of the weight that other links than feet bear
-    "restless": -0.005,  # squared angular velocity of the trunk, in as far as it is upright [rad²/s²]
-    "rates": -3e-5,  # squared joint rates [rad²/s²]
-    "smoothness": -0.02,  # squared change of the action
-    "energy": -1e-4,  # mechanical power of the motors [W], none given back
-    "fall": -50.0,  # the tick in which a robot is lost
-}
-UP_LEAN, UP_HEIGHT = 25.0, 0.75  # a robot is up that leans less [deg], is higher [of its stand], and is on feet alone
+WEIGHTS = shipped("recover").weights
 WITHIN = 4.0  # [s] in which a robot is to be up
-REACH = 1.5  # [rad] of a joint from standing: a leg must get round a trunk that lies on it
 _OVER = 0.02  # [m] over the ground where an episode begins
 _WIDE = 1.5  # [rad] from standing, of a joint without limits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecoverTask(Task):
-    """A robot, its drive, and what getting up is worth.
+class RecoverTask(TermTask):
+    """A robot, its drive, and what getting up is worth: ``task_files/recover.toml`` unless ``spec`` says otherwise.
 
-    touching: its parts that collide (``contact.bodies``). contact: the law, ``yielding`` unless given. any_pose: the
-    part of the episodes that begin in any pose; the others begin the further from standing the higher a robot's level
-    is, which rises when it ends an episode up and falls when it does not: so what standing is worth is known early.
+    touching: its links that collide (``contact.bodies``). contact: the contact model, ``yielding`` unless given.
+    any_pose: the part of the episodes that begin in any pose; the others begin the further from standing the higher a
+    robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
+    known early.
     """
 
-    robot: Robot
-    drive: Drive = field(default_factory=lambda: Drive(reach=REACH))
-    weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 2e-3
+    drive: Drive = field(default_factory=lambda: Drive(reach=shipped("recover").drive["reach"]))
     touching: str = "trunk,hips,knees"
     contact: ContactModel | None = None
     any_pose: float = 0.5
-    motors: MotorModel | None = None
-    joints: JointModel | None = None
-    seconds: ClassVar[float] = 5.0
-    commands: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "forward": (0.0, 0.0),
-        "sideways": (0.0, 0.0),
-        "turn": (0.0, 0.0),
-    }
+    kind: ClassVar[str] = "recover"
+    doing: ClassVar[str] = "getting up"
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("recover").commands
     start_draws: ClassVar[int] = 4
     levels: ClassVar[int] = 10
-    settings: ClassVar[Mapping[str, Given]] = {"noise": 0.35, "entropy": 0.002}  # of a wide reach: else no robot stands
-
     walks: ClassVar[bool] = False
     exam_robots: ClassVar[int] = 200
     bench_seconds: ClassVar[float] = 30.0
 
-    def __post_init__(self) -> None:
-        weights = check_weights(self.weights, WEIGHTS)
-        check_stands(self.robot, "getting up")
-        object.__setattr__(self, "weights", weights)
-
     @classmethod
-    def of(cls, robot: Robot, **options: Any) -> Self:
+    def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
         """Return the task with gains that are known to carry the robot, or that scale with it."""
-        check_stands(robot, "getting up")
-        return cls(robot=robot, drive=drive_of(robot, reach=REACH), **options)
+        return super().of(robot, spec=spec, **({} if spec is None else {"any_pose": spec.any_pose}), **options)
 
     # -- how good a policy is ----------------------------------------------------------------------------------------
     def assess(
@@ -170,8 +129,8 @@ class RecoverTask(Task):
 
     @property
     def world(self) -> dict[str, Given]:
-        contact = self.contact or yielding(self.robot)
-        return {"dt": self.dt, "collisions": self.touching, "contact": contact, "stop_on_fall": False}
+        contact = {} if self.contact is None else {"contact": self.contact}
+        return {**super().world, **contact, "stop_on_fall": False}
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
@@ -218,44 +177,6 @@ class RecoverTask(Task):
     def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return np.clip(level + np.where(score > 0.5, 1.0, -0.5), 0.0, self.levels - 1.0)
 
-    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
-        robot, drive, memory = self.robot, self.drive, state.memory
-        R, v = to_rotation(state.q[3:7]), state.v
-        stand, forces = robot.poses["stand"], state.forces[:, 2]
-        joints, rates = state.q[robot.nq - robot.nj :], v[robot.nv - robot.nj :]
-        joint_command = drive.command(robot, memory["action"], memory["gains"])
-        motor = joint_forces(robot, JointModel(), joints, rates, joint_command, 0.0).motor
-        step, off = memory["action"] - memory["last"], joints - stand.joints
-        upright = (0.5 + 0.5 * R[2, 2]) ** 2
-        height = (state.q[2] / stand.height - 1.0) / 0.3
-        contact = np.where(forces[: robot.nf] > 1.0, 1.0, 0.0)
-        others = np.sum(forces[robot.nf :]) / (robot.mass * STANDARD)
-        fine = v @ v < WILD**2
-        values = {
-            "upright": 0.5 + 0.5 * R[2, 2],
-            "righting": 0.5 * drive.rate * (R[2, 2] - memory["upright"]),
-            "height": upright / (1.0 + height * height),
-            "posture": upright / (1.0 + np.sum(off * off) / (robot.nj * 0.5**2)),
-            "feet": upright * np.sum(contact) / robot.nf,
-            "resting": np.minimum(others, 1.0),
-            "restless": upright * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]),
-            "rates": np.sum(rates * rates),
-            "smoothness": np.sum(step * step),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)) / self.size.power,
-            "fall": np.where(fine, 0.0, 1.0),
-        }
-        terms = weighted(values, self.weights, drive.rate)
-        up = (R[2, 2] > np.cos(np.radians(UP_LEAN))) & (state.q[2] > UP_HEIGHT * stand.height) & (others < 0.01)
-        return TickResult(
-            observation=self.observe(state, command),
-            terms=terms,
-            reward=sum(terms.values()),
-            fallen=values["fall"],
-            velocity=heading_velocity(R, v),
-            contact=contact,
-            score=np.where(up, 1.0, 0.0),
-        )
-
 
 class _AnyPose(RecoverTask):
     """Getting up, whose score is of the tick alone."""
@@ -289,7 +210,7 @@ def evaluate_recovery(
 ) -> Recovery:
     """Evaluate robots that differ, from any pose, without noise: who is up after some seconds, and since when.
 
-    contact: a law that they may not have learned on.
+    contact: a model that they may not have learned on.
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")

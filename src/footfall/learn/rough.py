@@ -12,39 +12,28 @@ its velocity, what touches, and what was drawn for it (Pinto et al. 2018).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
-from footfall.control.interface import Command
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.scan import ScanPoints, relative_heights, scan_points_world
-from footfall.gait.pattern import Gait, trot
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.lanes import WalkLanes, own_generators
-from footfall.learn.randomise import Randomisation
 from footfall.learn.task import (
     EXAM_SEED,
-    NONE,
+    SCAN,
     Exam,
     ExamRuns,
     Parameters,
-    Size,
-    TickResult,
-    check_stands,
-    drive_of,
-    heading_velocity,
-    yielding,
 )
-from footfall.learn.walk import WEIGHTS, WalkTask
+from footfall.learn.task_spec import shipped
+from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
-from footfall.sim.tick import RunState
-from footfall.spatial.gravity import STANDARD
-from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
 
 LEVELS = 10
@@ -61,11 +50,7 @@ KINDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
 _USUAL = {"slope": 0.0, "rise": 0.0, "bumps": 0.0, "gap": 0.0, "tread": 0.15}
 DEEP = 0.4  # of every trench [m]: deeper than a leg reaches
 _START, _LATER = 0.6, 0.3  # [m] where a course begins, and up to how much later
-_ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
-# [m], heading's axes. An edge across the way is seen twice as finely by rows that are off by half their pitch.
-SCAN = tuple((x, 0.12) for x in _ROW) + tuple((round(x + 0.03, 2), -0.12) for x in _ROW)
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
-_BESIDE, _VOID = 0.03, 0.08  # [m]: a foot with such a drop so near stands on an edge
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
 _EASIER = 0.4  # part of the episodes on a level that was passed before
 UP, DOWN = 0.8, 0.5  # fractions of the commanded way
@@ -77,24 +62,11 @@ class RoughTask(WalkTask):
     """Walking over a course, seen where the drive has a scan. ``touching``: parts that collide beside the feet."""
 
     touching: str = "knees,shanks"
-    seconds: ClassVar[float] = 10.0  # as long as those by which a policy is evaluated
-    commands: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "forward": (0.3, 0.6),
-        "sideways": (0.0, 0.0),
-        "turn": (0.0, 0.0),
-    }
-    swing: ClassVar[float] = 0.08
+    kind: ClassVar[str] = "rough"
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("rough").commands
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
-    default_weights: ClassVar[Mapping[str, float]] = {
-        **WEIGHTS,
-        "height": -8.0,
-        "posture": -0.1,
-        "bounce": -0.5,
-        "footing": -2.0,  # part of the feet that stand on an edge
-    }
-    settings: ClassVar[Mapping[str, Given]] = {"hidden": (128, 128)}
     exam_robots: ClassVar[int] = 4 * LEVELS  # on courses of each kind
     bench_seconds: ClassVar[float] = 120.0
     bench_all_robots: ClassVar[bool] = False
@@ -134,24 +106,9 @@ class RoughTask(WalkTask):
             numbers=numbers,
         )
 
-    @classmethod
-    def of(cls, robot: Robot, **options: Any) -> Self:
-        """Return the task with gains that are known to carry the robot, or that scale with it."""
-        check_stands(robot, "walking")
-        return cls(robot=robot, drive=drive_of(robot, gait=long_strides(robot), reach=0.8, scan=SCAN), **options)
-
-    @property
-    def default_randomisation(self) -> Randomisation:
-        return Randomisation.full(self.robot)
-
     @property
     def world(self) -> dict[str, Given]:
-        return {
-            "dt": self.dt,
-            "ground": Course(deep=DEEP),
-            "collisions": self.touching,
-            "contact": yielding(self.robot),
-        }
+        return {**super().world, "ground": Course(deep=DEEP)}
 
     # -- the course --------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
@@ -184,19 +141,12 @@ class RoughTask(WalkTask):
         under = np.stack([self.ground_height(feet[k, 0], parameters) for k in range(len(self.robot.feet))])
         return feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - under
 
-    def further_values(
-        self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
-    ) -> dict[str, Scalar]:
-        """Return which feet stand where the ground drops beside them: next to a trench, on the edge of a stair."""
-        feet, on_edge = foot_positions(self.robot, q), []
-        for k, foot in enumerate(self.robot.feet):
-            behind, ahead = (self.ground_height(feet[k, 0] + x, parameters) for x in (-_BESIDE, _BESIDE))
-            on_edge.append(np.where(feet[k, 2] - foot.radius - np.minimum(behind, ahead) > _VOID, contact[k], 0.0))
-        return {"footing": sum(on_edge) / len(on_edge)}
-
     def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
         """Return heights of the course where the drive has its scan."""
         return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
+
+    def heights_around(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"]:
+        return self.heights(q, parameters, SCAN)
 
     def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: ScanPoints) -> Float[ndarray, "k"]:
         """Return heights of the course at places around the robot."""
@@ -220,11 +170,6 @@ class GivenCourse(RoughTask):
 
     def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         return level
-
-
-def long_strides(robot: Robot) -> Gait:
-    """Return a slower trot than that of level ground: a stride is longer than a trench of 15 cm at 0.4 m/s."""
-    return trot(period=0.5 * Size.of(robot).time, duty=0.55)
 
 
 def course_of(kind: Scalar, level: Scalar, phase: Scalar) -> dict[str, Scalar]:
@@ -309,67 +254,16 @@ def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **opt
     return Courses(RoughTask(robot=robot, drive=policy.drive), **options).mastered(policy, seed)
 
 
-HISTORY = 3  # observations that it sees
-_COURSE = ("friction", "slope", "rise", "bumps", "gap", "tread")
-_SLOW = 0.1  # [m/s] of a Mini Cheetah: under which a command is no measure of the way
-_FASTEST = 10.0  # velocity that is given [m/s]
-_STRONGEST = 5.0  # force that is given [weights of the robot]
+HISTORY = shipped("rough_blind").drive["history"]  # observations that it sees
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlindTask(RoughTask):
-    """Walking over a course that is measured under the feet.
+    """Walking over a course that is felt under the feet: ``task_files/rough_blind.toml`` unless ``spec`` says
+    otherwise."""
 
-    A velocity is followed in the heading's axes, and a robot that feels a stair earns as much by turning and walking
-    along it: so coming on is worth something too, along the course.
-    """
-
-    default_weights: ClassVar[Mapping[str, float]] = {
-        **RoughTask.default_weights,
-        "way": 1.5,  # velocity along the course, as a fraction of the command, at most 1
-    }
-    settings: ClassVar[Mapping[str, Given]] = {"hidden": (256, 128), "activation": "elu"}
-
-    @classmethod
-    def of(cls, robot: Robot, **options: Any) -> Self:
-        """Return the task with gains that are known to carry the robot, or that scale with it."""
-        check_stands(robot, "walking")
-        drive = drive_of(robot, gait=long_strides(robot), reach=0.8, history=HISTORY)
-        return cls(robot=robot, drive=drive, **options)
-
-    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
-        found = super().evaluate_tick(state, command, parameters)
-        along = to_rotation(state.q[3:7])[0] @ state.v[3:6]
-        part = np.clip(along / np.maximum(command.forward, _SLOW * self.size.speed), -1.0, 1.0)
-        way = self.weights["way"] * part / self.drive.rate
-        return replace(found, terms={**found.terms, "way": way}, reward=found.reward + way)
-
-    @property
-    def privileged_count(self) -> int:
-        return len(SCAN) + 3 + 3 * self.robot.nf + 1 + len(_COURSE) + 4
-
-    def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"]:
-        """Return heights of the ground around the robot, and what else the critic is given.
-
-        That is its velocity; of every foot the push of a riser, whether it is down and how high it is; what other links
-        bear; the course; and the mass of the trunk, the delay and the gains.
-        """
-        robot, memory = self.robot, state.memory
-        R, feet, weight = to_rotation(state.q[3:7]), state.forces[: robot.nf], robot.mass * STANDARD
-        speed = np.stack([*heading_velocity(R, state.v)[:2], R[2] @ state.v[3:6]])
-        others = np.sum(np.abs(state.forces[robot.nf :])) / weight
-        drawn = [parameters[f"ground.{key}"] for key in _COURSE] + [parameters[f"{robot.trunk}.mass"], memory["delay"]]
-        return np.concatenate(
-            [
-                self.heights(state.q, parameters, SCAN),
-                np.clip(speed, -_FASTEST, _FASTEST),
-                np.clip(feet[:, 0] / weight, -_STRONGEST, _STRONGEST),
-                np.where(feet[:, 2] > 1.0, 1.0, 0.0),
-                np.clip(self.foot_heights(state.q, parameters), -1.0, 1.0),
-                np.stack([np.minimum(others, _STRONGEST), *drawn]),
-                memory["gains"],
-            ]
-        )
+    kind: ClassVar[str] = "rough_blind"
+    commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("rough_blind").commands
 
 
 __all__ = [

@@ -1,9 +1,9 @@
 """The interface of a learning task: a robot behind its drive, where an episode begins, what a tick is worth, and how a
-policy is examined.
+policy is examined; and ``TermTask``, a task that is made of terms, as a TOML file says.
 
-Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A task
-is a file with a ``Task`` of its own and a line in ``learn.tasks``; episodes, batches, trainings, kernels, commands and
-benches are the same for all.
+Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A kind
+of tasks is a file with a ``Task`` of its own and a line in ``learn.tasks``; episodes, batches, trainings, kernels,
+commands and benches are the same for all.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ from numpy import ndarray
 from footfall.checks import finite_number
 from footfall.contact.compliant import Compliant
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
-from footfall.control.learned.policy import Drive, Policy
-from footfall.control.learned.scan import relative_heights
+from footfall.control.learned.policy import USUAL, Drive, Policy
+from footfall.control.learned.scan import ScanPoints, relative_heights
 from footfall.control.learned.travelled import ImportedPolicy
 from footfall.control.posture import why_no_stand
 from footfall.errors import InputError, unknown
 from footfall.gait import tuned
+from footfall.gait.pattern import named as named_gait
 from footfall.identity import digest_of
+from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, Range
+from footfall.learn.task_spec import TaskSpec, default_randomisation, shipped
+from footfall.learn.terms import BOUNDED, CRITIC, REWARDS, TERMINATIONS, Tick, fallen
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from footfall.sim.motors import MotorModel
@@ -192,6 +196,7 @@ class Task(ABC):
     levels: ClassVar[int] = 1  # of difficulty
     settings: ClassVar[Mapping[str, Given]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
     walks: ClassVar[bool] = True  # a policy can be tried by a command to walk on level ground
+    score_meaning: ClassVar[str] = "how well the task is done, from 0 to 1"
     exam_robots: ClassVar[int] = 0  # of an exam during a training; 0 where nothing that was learned is lost again
     bench_seconds: ClassVar[float] = 60.0  # [s] that benches train
     bench_all_robots: ClassVar[bool] = False  # benches train it for every robot, not for the first alone
@@ -353,7 +358,7 @@ class Task(ABC):
     def delayed(self) -> Bool[ndarray, "no"]:
         """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
         known = np.zeros(len(self.frame_bounds), dtype=bool)
-        for part in ("command", "action", "clock"):
+        for part in {"command", "action", "clock"} & set(self.drive.terms(self.robot)):
             known[self.drive.term_slice(self.robot, part)] = True
         return ~known
 
@@ -398,16 +403,10 @@ def check_stands(robot: Robot, doing: str) -> None:
         raise InputError(f"{doing} needs a pose 'stand', which robot '{robot.name}' lacks: {why}")
 
 
-def drive_of(robot: Robot, **changes: Any) -> Drive:
-    """Return a drive with gains that are known to carry the robot, or that scale with it."""
-    gains = tuned.for_robot(robot, "trot")
-    return Drive(kp=gains.kp, kd=gains.kd, **changes)
-
-
 def yielding(robot: Robot) -> Compliant:
     """Return contact for links that hit the ground fast in single precision: the weight presses it in by 1 mm.
 
-    A link that lands at several metres a second is millimetres deep after a step. The default law is then millions of
+    A link that lands at several metres a second is millimetres deep after a step. The default model is then millions of
     newtons strong, and what it does to the lightest link is lost to rounding: one robot in 20 000 ticks flew off.
     """
     stiffness = robot.mass * -GRAVITY[2] / 1e-3
@@ -421,15 +420,220 @@ def yielding(robot: Robot) -> Compliant:
     )
 
 
-def weighted(values: Mapping[str, Scalar], weights: Mapping[str, float], rate: float) -> dict[str, Scalar]:
-    """Return the terms of a reward for a tick: each at worst ``WORST`` a second, that of a fall as it is."""
-    terms = {key: np.maximum(weights[key] * value, -WORST) / rate for key, value in values.items() if key != "fall"}
-    return {**terms, "fall": weights["fall"] / rate * values["fall"]}
+# Where a policy sees the ground [m], heading's axes: an edge across the way is seen twice as finely by rows that are
+# off by half their pitch.
+_ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
+SCAN = tuple((x, 0.12) for x in _ROW) + tuple((round(x + 0.03, 2), -0.12) for x in _ROW)
 
 
-def heading_velocity(R_WB: Float[ndarray, "3 3"], v: Float[ndarray, "nv"]) -> Float[ndarray, "3"]:
-    """Return forward and sideways speed [m/s] and turn rate [rad/s], in level axes along the trunk's heading."""
-    length = np.sqrt(R_WB[0, 0] * R_WB[0, 0] + R_WB[1, 0] * R_WB[1, 0] + 1e-12)
-    c, s = R_WB[0, 0] / length, R_WB[1, 0] / length
-    v_W, omega_W = R_WB @ v[3:6], R_WB @ v[:3]
-    return np.stack([c * v_W[0] + s * v_W[1], c * v_W[1] - s * v_W[0], omega_W[2]])
+def drive_from(robot: Robot, spec: TaskSpec) -> Drive:
+    """Return the drive of a robot that a task describes; gains are the robot's own unless it gives them."""
+    given, gains = dict(spec.drive), tuned.for_robot(robot, "trot")
+    time = Size.of(robot).time if spec.scale and given.pop("scale_period", True) else 1.0
+    given.pop("scale_period", None)
+    gait = named_gait(given.pop("gait", "trot"), period=given.pop("period", 0.4) * time, duty=given.pop("duty", 0.55))
+    scan: ScanPoints = given.pop("scan", SCAN) if "heights" in spec.policy else ()
+    usual = (*USUAL, "heights") if scan else USUAL
+    observations = () if spec.policy in ((), usual) else spec.policy
+    return Drive(
+        gait=gait,
+        kp=given.pop("kp", gains.kp),
+        kd=given.pop("kd", gains.kd),
+        scan=scan,
+        observations=observations,
+        **given,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TermTask(Task):
+    """A task that is made of terms: rewards, terminations and observations by name, as ``spec`` says.
+
+    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. spec: a task that was
+    read from a file (``task_spec``); the shipped one of this kind unless given.
+    """
+
+    robot: Robot
+    drive: Drive = field(default_factory=Drive)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    dt: float = 2e-3
+    touching: str = ""
+    motors: MotorModel | None = None
+    joints: JointModel | None = None
+    spec: TaskSpec | None = None
+    kind: ClassVar[str] = "walk"  # the shipped task
+    doing: ClassVar[str] = "walking"  # for messages
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", check_weights(self.weights, self.table.weights))
+        check_stands(self.robot, self.doing)
+        if self.spec is not None:
+            self._check_terms()
+
+    @property
+    def table(self) -> TaskSpec:
+        """What the task is made of."""
+        return shipped(self.kind) if self.spec is None else self.spec
+
+    @property
+    def seconds(self) -> float:  # type: ignore[override]
+        return self.table.seconds
+
+    @property
+    def settings(self) -> Mapping[str, Given]:  # type: ignore[override]
+        return self.table.training
+
+    @property
+    def score_meaning(self) -> str:  # type: ignore[override]
+        """What ``score`` is, in words."""
+        table = self.table
+        if self.levels > 1:
+            return f"mean level of difficulty reached, as a fraction of {self.levels}"
+        term = table.rewards.get(table.score)
+        function = REWARDS.get(term.name if term is not None else table.score)
+        words = (function.__doc__ or "").partition("\n")[0].strip().rstrip(".") if function is not None else ""
+        return (words[:1].lower() + words[1:]) or f"the term '{table.score}'"
+
+    @cached_property
+    def size(self) -> Size:
+        return Size.of(self.robot) if self.table.scale else Size(1.0, 1.0)
+
+    @property
+    def command_ranges(self) -> dict[str, tuple[float, float]]:
+        return self.size.commands(self.commands if self.spec is None else self.spec.commands)
+
+    @property
+    def default_randomisation(self) -> Randomisation:
+        return default_randomisation(self.table, self.robot.mass, self.size.impulse, self.size.length)
+
+    @property
+    def world(self) -> dict[str, Given]:
+        options: dict[str, Given] = {"dt": self.dt}
+        if self.touching:
+            options["collisions"] = self.touching
+        if self.table.contact == "yielding":
+            options["contact"] = yielding(self.robot)
+        return options
+
+    @classmethod
+    def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
+        """Return the task with gains that are known to carry the robot, or that scale with it."""
+        check_stands(robot, cls.doing)
+        if spec is not None:
+            options = {"spec": spec, "dt": spec.dt, "touching": spec.collisions, **options}
+        return cls(robot=robot, drive=drive_from(robot, shipped(cls.kind) if spec is None else spec), **options)
+
+    def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
+        own = self.table.own_draw
+        return super().draw_command(drawn, chance) if own is None else own(chance)
+
+    # -- of the ground, which is level here ----------------------------------------------------------------------------
+    def ground_height(self, x: Scalar, parameters: Parameters) -> Scalar:
+        """Return the height of the ground at a point along x [m]."""
+        return 0.0 * x
+
+    def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
+        """Return the height of the trunk's origin over the ground [m]."""
+        return q[2]
+
+    def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
+        """Return the heights of the feet's lowest points over the ground [m]."""
+        return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+
+    def heights_around(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"]:
+        """Return heights of the ground at the points of ``SCAN`` around the robot."""
+        return relative_heights(self.robot, q, np.zeros(len(SCAN)))
+
+    # -- terms ---------------------------------------------------------------------------------------------------------
+    def goes_on(self, tick: Tick) -> Scalar:
+        """Return whether an episode goes on; numbers that no robot has end it always."""
+        fine: Scalar = tick.v @ tick.v < WILD**2
+        for term in reversed(self.table.terminations):
+            fine = term.value(TERMINATIONS, tick) & fine
+        return fine
+
+    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
+        tick, table = Tick(self, state, command, parameters), self.table
+        values = {key: term.value(REWARDS, tick) for key, term in table.rewards.items()}
+        terms = {key: self._weighted(key, value) for key, value in values.items()}
+        score = values[table.score] if table.score in values else REWARDS[table.score](tick)
+        return TickResult(
+            observation=self.observe(state, command, parameters),
+            terms=terms,
+            reward=sum(terms.values()),
+            fallen=fallen(tick),
+            velocity=tick.velocity,
+            contact=tick.contact,
+            score=score,
+        )
+
+    def _weighted(self, key: str, value: Scalar) -> Scalar:
+        """Return the term of a reward for a tick: at worst ``WORST`` a second, one that is bounded as it is."""
+        weight, rate = self.weights[key], self.drive.rate
+        if self.table.rewards[key].name in BOUNDED:
+            return weight * value / rate
+        return np.maximum(weight * value, -WORST) / rate
+
+    def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        critic, tick = self.table.critic, Tick(self, state, command, parameters)
+        return np.concatenate([term.value(CRITIC, tick) for term in critic]) if critic else ()
+
+    @cached_property
+    def privileged_count(self) -> int:
+        tick = self._standing()
+        return len(self.privileged(tick.state, tick.command, tick.parameters))
+
+    def _standing(self) -> Tick:
+        """Return a robot that stands at the start of an episode, to try terms on."""
+        robot, chance = self.robot, np.full(self.start_draws, 0.5)
+        q, v = robot.state("stand")
+        trunk = f"{robot.trunk}.mass"
+        parameters = {"ground.friction": 0.8, trunk: robot.parameter(trunk)}
+        parameters |= self.terrain(self.assign_level(0.0, chance), chance)
+        state = RunState(
+            tick=0.0,
+            q=q,
+            v=v,
+            motor=np.zeros(robot.nj),
+            forces=np.zeros((robot.nf, 3)),
+            work=np.zeros(5),
+            impulse=np.zeros((1, robot.nf, 3)),
+            memory=self.controller.start(robot),
+        )
+        return Tick(self, state, Command(), parameters)
+
+    def _check_terms(self) -> None:
+        """Try every term on a robot that stands: what it raises is raised here, not in a trace."""
+        table, tick = self.table, self._standing()
+        where = f"the task '{table.name}'"
+        for key, term in table.rewards.items():
+            value = tried(f"the reward '{key}' of {where}", term.value, REWARDS, tick)
+            if np.shape(value) != () or not np.isfinite(value):
+                raise InputError(f"the reward '{key}' of {where} must be one finite number, got {_shown(value)}")
+        for term in table.terminations:
+            value = tried(f"the termination '{term.name}' of {where}", term.value, TERMINATIONS, tick)
+            if np.shape(value) != () or np.asarray(value).dtype != bool:
+                raise InputError(
+                    f"the termination '{term.name}' of {where} must say whether the episode goes on, True or False, got"
+                    f" {_shown(value)}"
+                )
+        for term in table.critic:
+            value = tried(f"the observation '{term.name}' of {where}", term.value, CRITIC, tick)
+            if np.ndim(value) != 1 or not np.isfinite(value).all():
+                raise InputError(f"the observation '{term.name}' of {where} must be a vector of finite numbers")
+        if table.own_draw is not None:
+            drawn = tried(f"the command of {where}", table.own_draw, np.full(3, 0.5))
+            if not isinstance(drawn, Command):
+                raise InputError(f"the command of {where} must be a Command, got {type(drawn).__name__}")
+
+
+def _shown(value: PyTree) -> str:
+    return f"shape {np.shape(value)}" if np.shape(value) else repr(value)
+
+
+def tried(what: str, function: Callable[..., PyTree], *arguments: PyTree) -> PyTree:
+    """Return what a user's function gives for a robot that stands; one that raises does so here, not in a trace."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        raise InputError(f"{what} raised {type(error).__name__}: {error}") from error

@@ -1,9 +1,16 @@
-"""The table of tasks: a new one is a file and a line here."""
+"""The table of kinds of tasks, and a task from its name or its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 from footfall.learn.recover import RecoverTask
 from footfall.learn.rough import BlindTask, RoughTask
-from footfall.learn.task import Task
+from footfall.learn.task import Task, TermTask
+from footfall.learn.task_spec import TaskSpec, task_spec
 from footfall.learn.walk import WalkTask
+from footfall.loading import load
+from footfall.robot.model.description import Robot
 
 TASKS: dict[str, type[Task]] = {
     "walk": WalkTask,
@@ -11,3 +18,24 @@ TASKS: dict[str, type[Task]] = {
     "rough": RoughTask,
     "rough_blind": BlindTask,
 }
+
+
+def load_task(file: str | Path, robot: Robot | str, *, allow_code: bool = False) -> TermTask:
+    """Return the task of a robot that a TOML file of terms describes.
+
+    Args:
+        file: a copy of ``footfall train --example-task walk``, or one like it.
+        robot: whom to train: a robot, its name or its file.
+        allow_code: terms ``module:name`` of the file may run; modules beside it are found.
+
+    Returns:
+        The task, for environments and trainings: ``WalkEnv(task=task)``.
+    """
+    return task_from(task_spec(file, allow_code=allow_code), load(robot) if isinstance(robot, str) else robot)
+
+
+def task_from(spec: TaskSpec, robot: Robot) -> TermTask:
+    """Return the task of a robot that a file describes (``task_spec``)."""
+    kind = TASKS[spec.kind]
+    assert issubclass(kind, TermTask)
+    return kind.of(robot, spec=spec)

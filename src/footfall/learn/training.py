@@ -10,12 +10,18 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import math
 import os
+import signal
+import sys
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -30,12 +36,15 @@ from footfall.control.learned.policy import SUFFIXES, Policy
 from footfall.errors import SPOILED, InputError, unknown
 from footfall.learn.episode import COMMANDS
 from footfall.learn.figures import curve_figure
+from footfall.learn.logs import Log, make_log
 from footfall.learn.ppo import PPO, Normaliser, Settings
 from footfall.learn.task import Task
-from footfall.learn.tasks import TASKS
+from footfall.learn.task_spec import TaskSpec, code_names, read_toml, task_spec
+from footfall.learn.tasks import TASKS, task_from
 from footfall.loading import load
 from footfall.robot.model.description import Robot
 from footfall.sim.motors import read_identified
+from footfall.sweep.permission import allow, is_allowed
 from nptrace._types import Given, Json, PyTree
 from nptrace.frontend import tree
 
@@ -105,7 +114,7 @@ class Training(ABC):
         self.randomisation = task.randomisation(randomise)
         self.best: BestPolicy | None = None
         self.curve: list[dict[str, float]] = []
-        self.seconds = 0.0  # of training, over all parts that it was cut into
+        self.seconds = 0.0  # of training by the clock, over all parts that it was cut into
 
     @property
     @abstractmethod
@@ -158,12 +167,16 @@ class Training(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write a checkpoint, whole or not at all."""
+        self.snapshot().save(path)
+
+    def snapshot(self) -> Snapshot:
+        """Return what a checkpoint of now is made of, in memory of its own."""
         kept = {} if self.best is None else self.best.numbers()
-        exams = [] if self.best is None else self.best.scores
-        words = {**self._identity(), "seconds": self.seconds, "curve": self.curve, "exams": exams, **self._words()}
-        text = np.frombuffer(json.dumps(words).encode(), np.uint8)
-        with whole_file(Path(path)) as passing, passing.open("wb") as file:
-            np.savez(file, format=FORMAT, words=text, **self._numbers(), **kept)  # type: ignore[arg-type]
+        exams = [] if self.best is None else list(self.best.scores)
+        words = {**self._identity(), "seconds": self.seconds, "exams": exams, **self._words()}
+        numbers = {key: np.array(value) for key, value in self._numbers().items()}
+        chosen = None if self.best is None else self.best.policy
+        return Snapshot({**numbers, **kept}, words, list(self.curve), chosen or self.policy())
 
     def resume(self, path: str | Path) -> None:
         """Go on from a checkpoint of the same training."""
@@ -190,6 +203,22 @@ class Training(ABC):
             raise InputError(f"{path} is not a checkpoint of a training: {error}") from None
         except SPOILED:
             raise InputError(f"{path} is not a checkpoint of a training") from None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A training between two iterations: what a checkpoint holds, and the policy of that time."""
+
+    numbers: dict[str, ndarray]
+    words: dict[str, Json]
+    curve: list[dict[str, float]]
+    policy: Policy
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint, whole or not at all."""
+        text = np.frombuffer(json.dumps({**self.words, "curve": self.curve}).encode(), np.uint8)
+        with whole_file(Path(path)) as passing, passing.open("wb") as file:
+            np.savez(file, format=FORMAT, words=text, **self.numbers)  # type: ignore[arg-type]
 
 
 def _other(key: str, theirs: Json, ours: Json) -> str:
@@ -241,10 +270,10 @@ class CpuTraining(Training):
 
     def iterate(self, count: int = 1) -> dict[str, float]:
         for _ in range(count):
-            began = time.process_time()
+            began = time.perf_counter()
             seen: list[tuple[float, ...]] = []
             row = self.ppo.iterate(lambda reward, ended, late, infos, seen=seen: seen.append(self._seen(ended, infos)))
-            self.seconds += time.process_time() - began
+            self.seconds += time.perf_counter() - began
         means = np.mean(seen, axis=0)
         row |= {"forward_error": means[0], "turn_error": means[1], "falls": self.task.drive.rate * means[2]}
         return self._add_row({**row, "score": means[3], "seconds": self.seconds})
@@ -394,23 +423,56 @@ ROW_EVERY = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints
 
 
+END_WORDS = {  # why a training ended
+    "iterations": "all iterations are done",
+    "seconds": "the time is over",
+    "reward": "the reward is reached",
+    "SIGINT": "interrupted",
+    "SIGTERM": "terminated by SIGTERM",
+    "error": "stopped by an error",
+}
+_SIGNALS = ("SIGINT", "SIGTERM")
+
+
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training."""
+    """The result of a training, or of its part until it was interrupted.
+
+    ended: why, a key of ``END_WORDS``. mastered: score of the exam, by the policy that was kept.
+    """
 
     training: Training
     policy: Path
-    mastered: float | None = None  # of the exam, by the policy that was kept
+    mastered: float | None = None
+    ended: str = "iterations"
 
     @property
     def last(self) -> dict[str, float]:
         return self.training.curve[-1]
 
 
-def _task(name: str, robot: Robot, history: int | None, file: str | Path | None) -> Task:
+def _spec(file: str, resume: bool, allow_code: bool) -> TaskSpec:
+    """Return the task of a file. Code that it names must be allowed, which is remembered for ``resume`` as for sweeps:
+    in the user's own state folder, until the code changes."""
+    names, folder = code_names(read_toml(file)), Path(file).resolve().parent
+    remembered = resume and bool(names) and all(is_allowed(name, folder) for name in names)
+    spec = task_spec(file, allow_code=allow_code or remembered)
+    if allow_code:
+        for name in names:
+            allow(name, folder)
+    return spec
+
+
+def _task(
+    name: str,
+    robot: Robot,
+    history: int | None,
+    file: str | Path | None,
+    spec: TaskSpec | None,
+) -> Task:
     """Return the task of a robot, with its own history unless given, and the motors of a file if there is one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
-    task = TASKS[name].of(robot)
+    task: Task = TASKS[name].of(robot) if spec is None else task_from(spec, robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
     if motors is not None and motors.longest(drive.rate) > 1:
         raise InputError(
@@ -427,7 +489,7 @@ def train(
     device: str = "auto",
     *,
     robots: int | None = None,
-    iterations: int = 400,
+    iterations: int | None = None,
     reward: float | None = None,
     seconds: float | None = None,
     seed: int = 0,
@@ -437,53 +499,87 @@ def train(
     randomise: Given = True,
     motors: str | Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    log: str | Sequence[str] = (),
+    allow_code: bool = False,
+    ended: Callable[[Trained], None] | None = None,
 ) -> Trained:
-    """Train until so many iterations or seconds are done, or a mean reward per tick is reached; write policy, curve
-    and picture. Seconds are of training: of processor time, or of the clock on a GPU.
+    """Train until so many iterations or seconds are done, or a mean reward per tick is reached.
 
-    A checkpoint (``NAME.checkpoint.npz``) is written beside the policy every half minute, and when it is interrupted;
-    ``resume`` goes on from it. history: observations that the policy sees, the task's own unless given. randomise:
-    ranges by name. motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns
-    with. Of a task with an exam the policy is the one that did best in it.
+    Policy, curve, picture and checkpoint (``NAME.checkpoint.npz``) are written at any end: also after Ctrl-C, SIGTERM
+    or an error, as they were after the last whole iteration, and every half minute. ``resume`` goes on from the
+    checkpoint. Ctrl-C and SIGTERM are answered in the main thread after the iteration that runs; a second one at once.
+
+    Args:
+        robot: whom to train.
+        out: the policy's file, .npz or .onnx. Of a task with an exam it is the policy that did best in it.
+        task: a name of ``TASKS``, or a TOML file of terms.
+        device: auto, cpu or cuda.
+        robots: how many learn at once.
+        iterations: 400 unless given; no bound where ``seconds`` is given.
+        reward: mean per tick at which to stop.
+        seconds: of training by the clock, compiling before it aside.
+        seed: of all random numbers.
+        resume: go on from the checkpoint of the same training.
+        settings: constants of PPO; the task's and the device's own unless given.
+        history: observations that the policy sees, the task's own unless given.
+        randomise: ranges by name, in place of the task's own.
+        motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns with.
+        progress: called with (what, done, of).
+        log: "tensorboard", "wandb" or both.
+        allow_code: terms ``module:name`` of the task's file may run.
+        ended: called at any end, once all is written.
+
+    Returns:
+        The training and the policy's file.
     """
     policy = Path(out)
     if policy.suffix not in SUFFIXES:
         raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {policy}")
     if policy.suffix == ".onnx":
         onnx_file.import_onnx()  # is missing before the training, not after it
-    if task not in TASKS:
-        raise unknown("task", task, TASKS)
+    from_file = task.endswith(".toml")
+    if not from_file and task not in TASKS:
+        raise unknown("task", task, TASKS, "choose a TOML file of your own, or one of")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     _check_ends(policy, iterations, reward, seconds)
+    most = iterations if iterations is not None else 400 if seconds is None else None
+    spec = _spec(task, resume, allow_code) if from_file else None
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
-    learned = _task(task, subject, history, motors)
+    learned = _task(task, subject, history, motors, spec)
+    written = task if spec is None else f"{spec.kind} {Path(task).name}"
+    logs = make_log(log, policy, {"robot": subject.name, "task": task, "seed": seed, "device": chosen})
     training = make_training(learned, chosen, robots, seed, settings, randomise)
     exam = learned.exam()
     training.best = None if exam is None else BestPolicy(exam)
     if resume:
         training.resume(checkpoint)
+    run = _Run(training, policy, checkpoint, subject, written, logs, progress)
     try:
-        _iterate(training, iterations, reward, seconds, checkpoint, progress)
-    finally:  # an interrupted training can go on
-        training.save(checkpoint)
-    if not training.curve:
-        training.iterate()
-    examined, last = training.best, training.policy()
-    if examined is not None:
-        examined.examine(last, training.iteration)
-        last = examined.policy or last
-    dataclasses.replace(last, task=task).save(policy, subject)
-    training.save_curve(policy.with_suffix(".csv"))
-    curve_figure(training.curve).savefig(policy.with_suffix(".png"))
-    return Trained(training, policy, None if examined is None else examined.score)
+        with _held_signals() as stop:
+            why = run.iterate(most, reward, seconds, stop)
+            done = run.finish(why)
+    except BaseException as error:  # within an iteration: what was learned until the one before is kept
+        done = run.finish("SIGINT" if isinstance(error, KeyboardInterrupt) else "error", whole=False)
+        if done is not None and ended is not None:
+            ended(done)
+        raise
+    finally:
+        logs.close()
+    if done is not None and ended is not None:
+        ended(done)
+    if why == "SIGTERM":
+        sys.exit(128 + signal.SIGTERM)
+    if why == "SIGINT" or done is None:
+        raise KeyboardInterrupt
+    return done
 
 
-def _check_ends(policy: Path, iterations: int, reward: float | None, seconds: float | None) -> None:
+def _check_ends(policy: Path, iterations: int | None, reward: float | None, seconds: float | None) -> None:
     """Refuse before the training what would end it never, or in vain."""
-    if not is_number(iterations) or iterations < 1:
+    if iterations is not None and (not is_number(iterations) or iterations < 1):
         raise InputError(f"a training needs at least one iteration, got {iterations}")
     if reward is not None:
         finite_number(reward, "the reward at which a training stops")
@@ -493,23 +589,127 @@ def _check_ends(policy: Path, iterations: int, reward: float | None, seconds: fl
         raise InputError(f"there is no folder '{policy.parent}' to write the policy {policy.name} to")
 
 
-def _iterate(
-    training: Training,
-    iterations: int,
-    reward: float | None,
-    seconds: float | None,
-    checkpoint: Path,
-    progress: Callable[[str, int, int], None] | None,
-) -> None:
-    saved = time.monotonic()
-    while training.iteration < iterations:
-        row = training.iterate(min(ROW_EVERY[training.device], iterations - training.iteration))
-        if training.best is not None and training.iteration % EXAM_EVERY == 0:
-            training.best.examine(training.policy(), training.iteration)
-        if progress is not None:
-            progress(f"reward {row['reward']:.4f}", training.iteration, iterations)
-        if (reward is not None and row["reward"] >= reward) or (seconds is not None and training.seconds >= seconds):
-            return
-        if time.monotonic() - saved > SAVE_EVERY:
-            training.save(checkpoint)
-            saved = time.monotonic()
+@contextmanager
+def _held_signals() -> Iterator[list[str]]:
+    """Yield a list that the first Ctrl-C or SIGTERM is added to; a second one is answered as it was before."""
+    came: list[str] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = {name: signal.getsignal(getattr(signal, name)) for name in _SIGNALS}
+
+    def give_back() -> None:
+        for name, handler in before.items():
+            if handler is not None:  # one that C has set cannot be put back
+                signal.signal(getattr(signal, name), handler)
+
+    def told(number: int, frame: FrameType | None) -> None:
+        came.append(signal.Signals(number).name)
+        give_back()
+
+    for name in _SIGNALS:
+        signal.signal(getattr(signal, name), told)
+    try:
+        yield came
+    finally:
+        give_back()
+
+
+@dataclass
+class _Run:
+    """One part of a training: its iterations, and what is written at its end."""
+
+    training: Training
+    policy: Path
+    checkpoint: Path
+    robot: Robot
+    task: str  # as the policy's file says it
+    log: Log
+    progress: Callable[[str, int, int], None] | None
+    kept: Snapshot | None = None  # after the last whole iteration
+
+    def iterate(self, most: int | None, reward: float | None, seconds: float | None, stop: list[str]) -> str:
+        """Train, and return why it ended."""
+        training, first = self.training, self.training.iteration
+        began = saved = time.monotonic()
+        before = training.seconds
+        if training.curve:
+            self.kept = training.snapshot()
+        every = ROW_EVERY[training.device]
+        while True:
+            if stop:
+                return stop[0]
+            if most is not None and training.iteration >= most and training.curve:
+                return "iterations"
+            left = every if most is None else max(1, min(every, most - training.iteration))
+            row = training.iterate(left)
+            if training.best is not None and training.iteration % EXAM_EVERY == 0:
+                training.best.examine(training.policy(), training.iteration)
+            self.log.row(row)
+            now = time.monotonic()
+            elapsed = before + now - began
+            if self.progress is not None:
+                pace = (now - began) / (training.iteration - first)
+                self.progress(*_progress(row, training.iteration, most, elapsed, seconds, pace, reward is not None))
+            if reward is not None and row["reward"] >= reward:
+                return "reward"
+            if seconds is not None and elapsed >= seconds:
+                return "seconds"
+            save = now - saved > SAVE_EVERY
+            if save or training.device == "cpu":
+                self.kept = training.snapshot()
+            if save and self.kept is not None:
+                self.kept.save(self.checkpoint)
+                self._write_policy(self.kept.policy)
+                saved = now
+
+    def finish(self, why: str, whole: bool = True) -> Trained | None:
+        """Write policy, curve, picture and checkpoint; None where nothing was learned yet.
+
+        whole: the training is between two iterations, not within one.
+        """
+        training = self.training
+        if whole:
+            if training.best is not None and why not in _SIGNALS:
+                training.best.examine(training.policy(), training.iteration)
+            self.kept = training.snapshot() if training.curve else None
+        if self.kept is None:
+            return None
+        self.kept.save(self.checkpoint)
+        self._write_policy(self.kept.policy)
+        training.curve = list(self.kept.curve)
+        training.save_curve(self.policy.with_suffix(".csv"))
+        curve_figure(training.curve).savefig(self.policy.with_suffix(".png"))
+        examined = training.best is not None and training.best.policy is not None
+        return Trained(training, self.policy, training.best.score if examined and training.best else None, why)
+
+    def _write_policy(self, policy: Policy) -> None:
+        passing = self.policy.with_name(f".{self.policy.stem}.{os.getpid()}.part{self.policy.suffix}")
+        try:
+            dataclasses.replace(policy, task=self.task).save(passing, self.robot)
+            os.replace(passing, self.policy)
+        finally:
+            passing.unlink(missing_ok=True)
+
+
+def _progress(
+    row: dict[str, float], done: int, most: int | None, elapsed: float, seconds: float | None, pace: float, early: bool
+) -> tuple[str, int, int]:
+    """Return (words, done, of) for a progress line: by iterations or by the clock, whichever ends first."""
+    by_iterations = math.inf if most is None else pace * (most - done)
+    by_clock = math.inf if seconds is None else max(0.0, seconds - elapsed)
+    left = duration(min(by_iterations, by_clock))
+    words = f"reward {row['reward']:.4f}, score {row['score']:.3f}, {'at most' if early else 'about'} {left} left"
+    if most is not None and by_iterations <= by_clock:
+        return words, done, most
+    return f"iteration {done}, {words}", round(elapsed), round(seconds or 0.0)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words: 45 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

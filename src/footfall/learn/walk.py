@@ -9,20 +9,23 @@ MuJoCo's own contact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
-from footfall.contact.ground import Plane
-from footfall.control.interface import Command, Sensed
-from footfall.control.learned.policy import Drive, Policy
+from footfall.contact.ground import Ground, Plane, as_ground
+from footfall.contact.terrain import named
+from footfall.control.interface import Command
+from footfall.control.learned.policy import Policy
+from footfall.control.learned.scan import heights_seen
 from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
-from footfall.gait.pattern import LEGS, Gait, clock_phase, stance, trot
+from footfall.gait.pattern import LEGS
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.episode import COMMANDS
 from footfall.learn.lanes import WalkLanes, own_generators
@@ -31,91 +34,41 @@ from footfall.learn.task import (
     ASSESS_SEED,
     ENGINES,
     NONE,
-    WILD,
+    SCAN,
     Assessment,
     Exam,
     ExamRuns,
     Parameters,
     Progress,
-    Size,
-    Task,
-    TickResult,
-    check_stands,
-    check_weights,
-    drive_of,
-    heading_velocity,
-    weighted,
+    TermTask,
+    tried,
 )
+from footfall.learn.task_spec import COURSE, PLANE, shipped
+from footfall.learn.terms import heading_velocity
 from footfall.mujoco.run import mujoco_model, run_mujoco
 from footfall.robot.model.description import Robot
 from footfall.sim.batch import Batch, checked_count
-from footfall.sim.joints import JointModel, joint_forces
-from footfall.sim.motors import MotorModel
 from footfall.sim.pushes import Push
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import RunState
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
 
-# What a second of each is worth, to a robot of the Mini Cheetah's size (``learn.size``). The first three are at most 1
-# and are to be had, the others are to be avoided; none of those costs more than ``WORST`` a second, so that one wild
-# robot does not drown the others.
-WEIGHTS: Mapping[str, float] = {
-    "tracking": 1.5,  # 1 / (1 + e²), e the error of the forward and sideways velocity in 0.1 m/s
-    "turning": 0.5,  # 1 / (1 + e²), e the error of the turn rate in 0.2 rad/s
-    "gait": 1.0,  # part of the feet that are down and up as the clock says
-    "clearance": -2.0,  # squared lack of height of swinging feet, in parts of the swing's height
-    "upright": -2.0,  # squared sine of the trunk's lean
-    "height": -30.0,  # squared error of the trunk's height, in parts of it
-    "bounce": -1.0,  # squared vertical speed [m²/s²]
-    "rocking": -0.05,  # squared roll and pitch rate [rad²/s²]
-    "smoothness": -0.1,  # squared change of the action
-    "posture": -0.2,  # squared joint offsets from standing [rad²]
-    "energy": -2e-3,  # mechanical power of the motors [W], none given back
-    "fall": -50.0,  # the tick of a fall
-}
-_SPEED, _TURN = 0.1, 0.2  # errors that are worth a half [m/s], [rad/s]
-COMMAND_RANGES: Mapping[str, tuple[float, float]] = {
-    "forward": (-0.3, 0.8),
-    "sideways": (-0.25, 0.25),
-    "turn": (-0.6, 0.6),
-}
+WEIGHTS = shipped("walk").weights
+COMMAND_RANGES = shipped("walk").commands
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class WalkTask(Task):
-    """The task of following a velocity command: robot, action interface and reward. ``weights`` override ``WEIGHTS``.
+class WalkTask(TermTask):
+    """The task of following a velocity command, on any ground: ``task_files/walk.toml`` unless ``spec`` is given.
+    ``weights`` override those of the file.
 
-    dt: physics step [s]. lean: more than so many degrees is a fall, as is a trunk below 0.4 of its standing height.
+    dt: physics step [s].
     """
 
-    robot: Robot
-    drive: Drive = field(default_factory=Drive)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 2e-3
-    swing_height: float | None = None  # of the feet [m]; as it scales with the robot unless given
-    lean: float = 50.0
-    motors: MotorModel | None = None
-    joints: JointModel | None = None
-    seconds: ClassVar[float] = 20.0
+    kind: ClassVar[str] = "walk"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = COMMAND_RANGES
-    swing: ClassVar[float] = 0.05  # of the feet of a Mini Cheetah [m]
-    default_weights: ClassVar[Mapping[str, float]] = WEIGHTS  # unless ``weights`` says otherwise
     bench_seconds: ClassVar[float] = 5.0
     bench_all_robots: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        weights = check_weights(self.weights, self.default_weights)
-        check_stands(self.robot, "walking")
-        object.__setattr__(self, "weights", weights)
-        if self.swing_height is None:
-            object.__setattr__(self, "swing_height", self.swing * self.size.length)
-
-    @classmethod
-    def of(cls, robot: Robot, **options: Any) -> Self:
-        """Return the task with gains that are known to carry the robot, or that scale with it."""
-        check_stands(robot, "walking")
-        return cls(robot=robot, drive=drive_of(robot, gait=clock_of(robot)), **options)
 
     def assess(
         self,
@@ -168,75 +121,44 @@ class WalkTask(Task):
         lowest = least(self.foot_heights(q, parameters))
         return q - np.concatenate([np.zeros(2), np.stack([lowest]), np.zeros(robot.nq - 3)])
 
-    # -- of the ground, which is level here ------------------------------------------------------------------------
+    # -- the ground ----------------------------------------------------------------------------------------------------
+    @cached_property
+    def ground(self) -> Ground | None:
+        """The ground that the task names; None where it is level."""
+        table = self.table
+        if table.own_terrain is not None:
+            return as_ground(tried(f"the terrain of the task '{table.name}'", table.own_terrain))
+        return None if table.terrain in (PLANE, COURSE) else named(table.terrain)
+
+    @property
+    def world(self) -> dict[str, Given]:
+        options = super().world
+        return options if self.ground is None else {**options, "ground": self.ground}
+
     def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
-        """Return the height of the trunk's origin over the ground [m]."""
-        return q[2]
+        return super().trunk_height(q, parameters) if self.ground is None else self.ground.distance(q[:3])
 
     def foot_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "nf"]:
-        """Return the heights of the feet's lowest points over the ground [m]."""
-        return foot_positions(self.robot, q)[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+        if self.ground is None:
+            return super().foot_heights(q, parameters)
+        feet = foot_positions(self.robot, q)
+        return np.stack([self.ground.distance(feet[k]) - foot.radius for k, foot in enumerate(self.robot.feet)])
 
-    def further_values(
-        self, q: Float[ndarray, "nq"], contact: Float[ndarray, "nf"], parameters: Parameters
-    ) -> dict[str, Scalar]:
-        """Return what else is worth something, by its name in ``default_weights``."""
-        return {}
+    def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
+        if self.ground is None or not self.drive.scan:
+            return super().scan_heights(q, parameters)
+        return heights_seen(self.robot, self.ground, q, self.drive.scan)
 
-    def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
-        robot, drive, memory = self.robot, self.drive, state.memory
-        t = state.tick / drive.rate
-        sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
-        R = to_rotation(state.q[3:7])
-        velocity, height = heading_velocity(R, state.v), self.trunk_height(state.q, parameters)
-        stand = robot.poses["stand"]
-        low = 0.4 * stand.height
-        fine = (R[2, 2] > np.cos(np.radians(self.lean))) & (height > low) & (state.v @ state.v < WILD**2)
-        contact = np.where(sensed.forces[:, 2] > 1.0, 1.0, 0.0)
-        joints, rates = state.q[robot.nq - robot.nj :], state.v[robot.nv - robot.nj :]
-        joint_command = drive.command(robot, memory["action"], memory["gains"])
-        motor = joint_forces(robot, JointModel(), joints, rates, joint_command, 0.0).motor
-        step = memory["action"] - memory["last"]
-        aim, missed = np.stack([command.forward, command.sideways]), command.turn - velocity[2]
-        down = stance(drive.gait, clock_phase(drive.gait, t)) > 0.5
-        size = self.size
-        values = {
-            "tracking": 1.0 / (1.0 + np.sum((velocity[:2] - aim) ** 2) / (_SPEED * size.speed) ** 2),
-            "turning": 1.0 / (1.0 + missed * missed * size.length / _TURN**2),
-            "gait": np.sum(np.where(down, contact, 1.0 - contact)) / 4.0,
-            "clearance": clearance_error(self, t, self.foot_heights(state.q, parameters)),
-            "upright": R[2, 0] * R[2, 0] + R[2, 1] * R[2, 1],
-            "height": (height / stand.height - 1.0) ** 2,
-            "bounce": (R[2] @ state.v[3:6]) ** 2 / size.length,
-            "rocking": (state.v[0] * state.v[0] + state.v[1] * state.v[1]) * size.length,
-            "smoothness": np.sum(step * step),
-            "posture": np.sum((joints - stand.joints) ** 2),
-            "energy": np.sum(np.maximum(motor * rates, 0.0)) / size.power,
-            **self.further_values(state.q, contact, parameters),
-            "fall": np.where(fine, 0.0, 1.0),
-        }
-        terms = weighted(values, self.weights, drive.rate)
-        observation = self.observe(state, command, parameters)
-        return TickResult(
-            observation=observation,
-            terms=terms,
-            reward=sum(terms.values()),
-            fallen=values["fall"],
-            velocity=velocity,
-            contact=contact,
-            score=values["gait"],
-        )
+    def heights_around(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"]:
+        if self.ground is None:
+            return super().heights_around(q, parameters)
+        return heights_seen(self.robot, self.ground, q, SCAN)
 
 
 def _walking(fallen: Bool[ndarray, "n"], error: float) -> dict[str, Json]:
     """Return what benches report of walking."""
     share = float(fallen.mean())
     return {"fallen": share, "tracking_error": error, "ok": share <= MOST_FALLEN and error <= TRACKING}
-
-
-def clock_of(robot: Robot) -> Gait:
-    """Return the trot that a walking policy hears, in the time of the robot's legs."""
-    return trot(period=0.4 * Size.of(robot).time, duty=0.55)
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
@@ -246,17 +168,6 @@ def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
 
 def least(heights: Float[ndarray, "4"]) -> Scalar:
     return np.minimum(np.minimum(heights[0], heights[1]), np.minimum(heights[2], heights[3]))
-
-
-def clearance_error(task: WalkTask, t: float, heights: Float[ndarray, "nf"]) -> Scalar:
-    """Return the mean over the feet of the squared lack of height in a swing, relative to a sine's height."""
-    gait = task.drive.gait
-    phase = clock_phase(gait, t)
-    swing = np.clip((phase - gait.duty) / (1.0 - gait.duty), 0.0, 1.0)
-    assert task.swing_height is not None  # is made so
-    wanted = task.swing_height * np.sin(np.pi * swing)
-    lack = np.maximum(wanted - heights, 0.0) / task.swing_height
-    return np.sum(lack * lack) / 4.0
 
 
 @dataclass(frozen=True)

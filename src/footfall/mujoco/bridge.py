@@ -25,11 +25,11 @@ from nptrace._types import Foreign, Given, PyTree
 
 
 class Bridge:
-    """A footfall controller that drives a robot in a user's own ``MjModel``.
+    """A footfall controller that drives a robot in a user's ``MjModel``.
 
     Args:
         robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
-        controller: Controller of footfall, a policy among them, or a user's own.
+        controller: Controller of footfall, a policy among them, or a user-defined one.
         model: The ``MjModel``; its timestep must divide the controller's period.
         command: That is followed until ``set_command`` changes it; that of the controller's gait unless given.
 

@@ -66,7 +66,7 @@ class Comparison:
 def compare(simulation: Simulation, duration: float = 10.0, progress: Progress = False) -> Comparison:
     """Run a simulation and the same in MuJoCo, both from where the simulation is, and compare them.
 
-    The controller, a user's own too, is compiled once and called in both. MuJoCo has the ground and the contact
+    The controller, a user-defined one too, is compiled once and called in both. MuJoCo has the ground and the contact
     settings of ``footfall compare``. The simulation itself stays as it is.
 
     Args:

@@ -56,7 +56,7 @@ class MuJoCo:
         self.model.opt.gravity[:] = gravity
         self.data = self.mj.MjData(self.model)
         order = {name: k for k, name in enumerate(robot.joint_names)}
-        self.followers = []  # (place in their v, place in their q, our joint's number, gear)
+        self.followers = []  # (index in their v, index in their q, our joint's number, gear)
         for part, body in zip(self.parts, self.bodies):
             if part.joint:
                 joint = self.model.body_jntadr[body]
@@ -272,7 +272,7 @@ def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: MjsBody) -> Non
 
 
 def _quaternion(mj: ModuleType, R: ndarray) -> ndarray:
-    """By MuJoCo's own routine: a referee shares nothing with the judged."""
+    """By MuJoCo's own routine: a referee shares nothing with what it checks."""
     quat = np.zeros(4)
     mj.mju_mat2Quat(quat, np.ascontiguousarray(R).ravel())
     return quat

@@ -80,7 +80,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """Add the spheres that touch the ground besides the feet, under the same law."""
+    """Add the spheres that touch the ground besides the feet, with the same contact model."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)
@@ -121,7 +121,7 @@ def run_mujoco(
     """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
 
     ``progress`` is called now and then with how many ticks were taken since the last call.
-    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` judges the whole run as
+    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as
     simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """
     mj, run, robot = library(), simulation.model, simulation.robot

@@ -133,7 +133,7 @@ def compare_recordings(a: Recording, b: Recording) -> Differences:
 
 
 def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, ndarray]]:
-    """Unit and values of both by name: the trunk's place and angles, joints, then every further column of both."""
+    """Unit and values of both by name: the trunk's position and angles, joints, then every further column of both."""
     found: dict[str, tuple[str, ndarray, ndarray]] = {}
     if a.robot.floating:
         turned = [np.degrees(rec.trunk_euler()) % 360.0 for rec in (a, b)]

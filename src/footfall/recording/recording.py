@@ -150,7 +150,7 @@ class Recording:
 
     @property
     def ground(self) -> Ground | None:
-        """The ground of the run; None where it is not known: recordings of long ago, grounds of a user's own class."""
+        """The ground of the run; None where it is not known: old recordings, grounds of a user-defined class."""
         form = self.meta.get("ground_form")
         try:
             return None if form is None else ground_from_json(form)
@@ -272,7 +272,7 @@ class Recording:
         """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back.
 
         Over the whole recording, the start included, unless a window from ``after`` to ``until`` [s] is given. The work
-        is that of ``spent``, and the distance the straight line between the window's first and last place.
+        is that of ``spent``, and the distance the straight line between the window's first and last position.
         """
         part = self.between(after, until)
         effort = weight_of(self.robot.mass, self.meta.get("gravity", GRAVITY)) * part.distance
@@ -317,7 +317,7 @@ class Recording:
     # -- files and tables ----------------------------------------------------------------------------------------------
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """The recording of an ``.mcap`` or ``.nc`` file; a broken one is refused, and told apart from a foreign one."""
+        """Load a recording from an ``.mcap`` or ``.nc`` file; refuse a broken one, and say so of a foreign one."""
         suffix = Path(path).suffix
         if suffix == ".nc":
             return cls.from_netcdf(path)

@@ -42,7 +42,7 @@ from nptrace import random
 from nptrace._types import PyTree, Scalar
 
 _KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")  # streams of noise, in this order
-_PURPOSE = int.from_bytes(b"sensor")  # a user's own noise of the same seed is another
+_PURPOSE = int.from_bytes(b"sensor")  # a user-defined noise of the same seed is another
 _TICK, _NUMBER = 3, 2  # words of 16 bits of a tick, and of a robot's number
 
 

@@ -65,8 +65,8 @@ def check_seed(seed: Given) -> None:
     whole_number(seed, "seed", 0)
 
 
-def check_law(contact: Given, dt: float) -> None:
-    """Ask a user's own force law, for a sphere that touches: two arrays of three numbers are wanted, and no chance."""
+def check_contact_model(contact: Given, dt: float) -> None:
+    """Call a user-defined force law for a sphere in contact: two arrays of three numbers, twice the same."""
     if not isinstance(contact, ForceLaw) or ownership.is_unmodified(type(contact)):
         return
     owner = f"law of {type(contact).__name__}"
@@ -183,7 +183,7 @@ def _rebound(c: float, K: float, mass: float) -> float:
 
 
 def check_ground(ground: Given) -> None:
-    """Ask a user's own ground once: a distance, a frame and a friction are wanted."""
+    """Call a user-defined ground once: it must return a distance, a frame and a friction."""
     as_ground(ground)
     if ownership.is_unmodified(type(ground)):
         return
@@ -217,10 +217,10 @@ def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
     if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # nor is there any where the ground ends
         return
     if np.abs(normal - rises / length).max() > _SKEW:
-        place, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
+        position, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
         raise InputError(
             f"frame(p) of {owner} must have the normal, along which its distance grows, as its last column: at"
-            f" ({place}) m that is ({wanted}), not ({found})"
+            f" ({position}) m that is ({wanted}), not ({found})"
         )
 
 

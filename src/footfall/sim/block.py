@@ -7,7 +7,7 @@
 u are the joint torques [N m]. x is that of ``state_space`` (ZYX angles), or with a quaternion in their place, which has
 no singular attitude. y is what the robot's own sensors would say: joint angles and rates, specific force and angular
 velocity of the base in its axes, force on every foot in world axes. g feeds u through: accelerations depend on it.
-The contact law is taken as it is printed, explicitly; a hard one gives impulses, no rate, and is refused.
+The contact model is taken as it is printed, explicitly; a hard one gives impulses, no rate, and is refused.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Block:
         base, motion = [], []
         if self.robot.floating:
             angles = ("yaw", "pitch", "roll") if self.coordinates == "euler" else ("qw", "qx", "qy", "qz")
-            places = [f"position.{axis}" for axis in _AXES]
-            base = [*angles, *places] if self.coordinates == "euler" else [*places, *angles]
+            positions = [f"position.{axis}" for axis in _AXES]
+            base = [*angles, *positions] if self.coordinates == "euler" else [*positions, *angles]
             motion = [f"{what}.{axis}" for what in ("angular_velocity", "velocity") for axis in _AXES]
         return [*base, *(f"angle.{j}" for j in joints), *motion, *(f"rate.{j}" for j in joints)]
 
@@ -114,7 +114,7 @@ class Block:
         return np.concatenate([q, v])
 
     def configuration(self, x: Float[ndarray, "nx"]) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-        """Return (q, v) of x; a quaternion that has drifted in a solver's hands is brought back to unit length."""
+        """Return (q, v) of x; a quaternion that has drifted in a solver's hands is normalised."""
         robot, split = self.robot, len(x) - self.robot.nv
         if not robot.floating:
             return x[:split], x[split:]
@@ -149,7 +149,7 @@ class Block:
         return np.concatenate([joint_positions(robot, q), joint_rates(robot, v), *inertial, feet])
 
     def contact_forces(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
-        """Return the contact law alone: force on every foot, world axes [N]."""
+        """Evaluate the contact model alone: force on every foot, world axes [N]."""
         return self._accelerated(q, v, np.zeros(self.robot.nj))[1].forces
 
     def _accelerated(self, q: ndarray, v: ndarray, u: ndarray) -> tuple[Float[ndarray, "nv"], Acted]:
@@ -157,7 +157,7 @@ class Block:
 
     @property
     def world(self) -> World:
-        """Return the world of the equations, with the contact law taken explicitly."""
+        """Return the world of the equations, with the contact model taken explicitly."""
         world = World(
             robot=self.robot, ground=self.ground, contact=self.contact, joints=self.joints, gravity=self.gravity
         )
@@ -177,7 +177,7 @@ class Block:
 
     @cached_property
     def digest(self) -> str | None:
-        """None if a part is a user's own class, which only its code describes."""
+        """None if a part is a user-defined class, which only its code describes."""
         return digest_of(self)
 
 

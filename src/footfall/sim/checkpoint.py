@@ -88,7 +88,7 @@ def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState
 def _identity(model: SimulationModel) -> str:
     """Return the digest.
 
-    With a user's own classes in the model, whose code no digest tells, that of each part or its name.
+    With user-defined classes in the model, whose code no digest tells, that of each part or its name.
     """
     digest = model.digest
     if digest is not None:

@@ -3,8 +3,8 @@ motion is the simulator's own implicit step.
 
 The goals and their prices are those of ``control.optimal.horizon``; what is left out is the schedule of stances: every
 foot is drawn to where its goal is, and the ground's forces, when they begin and end, and friction are those of the
-contact law. Where the law is as hard as the default one, the cost has kinks within a tenth of a millimetre at which a
-search stops; ``soft_contact`` has its slopes over millimetres.
+contact model. Where it is as hard as the default one, the cost has kinks within a tenth of a millimetre at which a
+search stops; ``soft_contact`` has its gradients over millimetres.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ class ContactHorizon(CompiledHorizon):
         robot, lasts = model.robot, float(goals.interval[0])
         self.lasts = lasts
         steps = max(1, round(np.ceil(lasts / STEP - 1e-9)))
-        law = soft_contact(robot.mass) if contact is None else contact
+        soft = soft_contact(robot.mass) if contact is None else contact
         world = World(
             robot=robot,
             ground=ground or Plane(),
-            contact=law,
+            contact=soft,
             joints=JointModel.ideal(),
             gravity=model.gravity,
             spheres=spheres_of(robot, touching),
@@ -110,13 +110,13 @@ class ContactHorizon(CompiledHorizon):
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
         """Return steps to first order and costs to second along a trajectory."""
         nq, nv, N, m = self.robot.nq, self.robot.nv, *u.shape
-        slope, place, effort = self._expand(x, np.concatenate([u, np.zeros((1, m))]), self.goals)
+        gradient, hessian, effort = self._expand(x, np.concatenate([u, np.zeros((1, m))]), self.goals)
         found = self.moves(x[:-1, :nq], x[:-1, nq:], JointCommand(0.0, 0.0, 0.0, 0.0, u))
         xx = np.zeros((N + 1, 2 * nv, 2 * nv))
-        xx[:, :nv, :nv] = place
+        xx[:, :nv, :nv] = hessian
         xx[:, np.arange(nv, 2 * nv), np.arange(nv, 2 * nv)] = self.goals.weights[:, nv:]
         uu = effort[:N, :, None] * np.eye(m)
-        return Model.of(found.A, found.B, slope[:, m:], xx, slope[:N, :m], uu)
+        return Model.of(found.A, found.B, gradient[:, m:], xx, gradient[:N, :m], uu)
 
 
 @dataclass(frozen=True, eq=False)

@@ -74,7 +74,7 @@ JOINT_GRACE_ITERATIONS = 4.0  # by which modes of feet are frozen later where jo
 
 @dataclass(frozen=True)
 class Modes:
-    """The choices of a step, of the contact law and of the joints."""
+    """The modes of a step: those of the contact model and of the joints."""
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
@@ -96,7 +96,7 @@ Onward = Callable[[Robot, State, ndarray, float, Modes], State]  # where acceler
 class StepInputs:
     """The inputs of a step besides the world."""
 
-    memory: dict[str, ndarray]  # of the contact law before the step, with the rotors behind belts
+    memory: dict[str, ndarray]  # of the contact model before the step, with the rotors behind belts
     state: State
     command: JointCommand
     push: Float[ndarray, "wrenches"]
@@ -157,7 +157,7 @@ def solve_active_set(
     else:
         last = _last_iteration(solve, onward, world, inputs, modes, dt)
 
-        # Where no mode changes, the step moves with the state as its last solution does; the law may know better.
+        # Where no mode changes, the step moves with the state as its last solution does, or as the contact model says.
         def once_more(_: Operand) -> tuple[ndarray, Acted, State]:
             modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
             nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
@@ -256,8 +256,8 @@ def mid_rates(
 
     Euler steps that take centrifugal and gyroscopic forces at the rates of their start gain energy. The base turns as a
     robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet
-    is a spine, and feels the base's angular acceleration as well. What contact does to the joints is not known yet:
-    they swing in flight alone. ``inertia``: of each joint, with what acts as such.
+    is a spine, and is driven by the base's angular acceleration as well. What contact does to the joints is not known
+    yet: they swing in flight alone. ``inertia``: of each joint, with what acts as such.
 
     This is a guess: joints push one another and the base, and heavy loose limbs would still gain 5 % of energy in five
     seconds at 6 rad/s. An implicit step whose solution accelerates the joints otherwise is therefore solved once more,
@@ -266,13 +266,13 @@ def mid_rates(
     robot, tree = world.robot, world.robot.tree
     past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)
     half = 0.5 * dt * flight
-    gain, felt = [], []
+    gain, inertial = [], []
     for i in range(1, len(tree.bodies)):
         gain.append(0.0 if i in world.free_limbs else half / inertia[i - 1])  # folded limbs have no inertia in M
         spine = robot.floating and sum(foot in tree.subtree[i] for foot in tree.feet) > 1
-        felt.append(M[tree.dof(i), :3] @ past * (2.0 / dt) if spine else 0.0)
+        inertial.append(M[tree.dof(i), :3] @ past * (2.0 / dt) if spine else 0.0)
     turning = np.concatenate([v[:3] + past, v[3:]]) if robot.floating else v
-    return turning, Swing(torques - np.array(felt), np.array(gain))
+    return turning, Swing(torques - np.array(inertial), np.array(gain))
 
 
 def _known_rates(
@@ -304,7 +304,8 @@ def equations_of_motion(
     converged: bool = False,
     in_middle: bool = True,
 ) -> Solution:
-    """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit law makes joint feedback implicit as well.
+    """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit contact model makes joint feedback implicit
+    as well.
 
     ``converged``: the modes are the last, and the solution is wanted for its derivative. ``in_middle``: centrifugal and
     gyroscopic forces are those of the rates in the middle of the step, else of its start.

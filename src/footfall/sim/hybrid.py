@@ -107,7 +107,7 @@ class _InMode:
 def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tuple[ndarray, ...]:
     """Take a Runge-Kutta step of fourth order; return (q, r, v, forces, heights of the feet, their speeds).
 
-    A loop rather than four copies, with a fifth turn for the forces at the end: a fifth of the code.
+    A loop rather than four copies, with a fifth iteration for the forces at the end: a fifth of the code.
     """
     robot = system.robot
 

@@ -1,7 +1,7 @@
-"""Joints in a step: from a joint command to the torque at the joint, and its slope in speed (for implicit steps).
+"""Joints in a step: from a joint command to the torque at the joint, and its damping -dτ/dq̇ (for implicit steps).
 
 Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
-of the voltage after back-EMF. A motor at its own limit has no slope, one short of voltage that of its back-EMF. Dry
+of the voltage after back-EMF. A motor at its own limit has no damping, one short of voltage that of its back-EMF. Dry
 friction holds a joint up to its limit (``static_ratio`` times it, in implicit steps) and gives that limit against the
 motion beyond. Both are functions of the speed at the *end* of an implicit step, and piecewise linear: which piece a
 joint is on is guessed, checked against what the step finds, and the step is solved again until they agree
@@ -21,7 +21,7 @@ A ``Belt`` has a rotor of its own: its inertia here, the joint there, elasticity
 is what the joint receives. Teeth only push: b never pulls the side that it stands on. This is the two-mass system that
 drives are tuned by, with k (1/J + 1/I) for its eigenfrequency's square. A motor's limits are those of its rotor's speed
 at the start of the step. In an implicit step the rotor's
-rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint gets a torque and a slope
+rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint gets torque and damping
 as from any motor, both bodies end the step together, and b acts on both of them. The elastic part is taken at the
 start of the step (with positions moved by new velocities: no damping that is not in the belt), and gradually at the end
 where the belt is too stiff for that.
@@ -41,7 +41,7 @@ from numpy import ndarray
 from footfall.contact.force_law import FREEZE_AFTER
 from footfall.control.interface import JointCommand
 from footfall.dynamics.mass_matrix import armatures
-from footfall.dynamics.passive import STICK_RATE, friction_part, joint_values
+from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
@@ -178,11 +178,11 @@ class BeltTorque:
     """Torque of belts on joints at the joints' rates, its derivatives, and the rotors' rates at the joints."""
 
     torque: Float[ndarray, "nj"]
-    slope: Float[ndarray, "nj"]
+    damping: Float[ndarray, "nj"]
     rotor_rate: Float[ndarray, "nj"]  # at the end of the step if the joint kept its rate
     follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it takes up
     motor: Float[ndarray, "nj"]  # torque of the motor on the rotor at the rates at the start of the step
-    on_rotor: Float[ndarray, "nj"]  # its slope in the rotor's rate
+    on_rotor: Float[ndarray, "nj"]  # its damping in the rotor's rate
     on_joint: Float[ndarray, "nj"]  # and in the joint's
 
 
@@ -199,13 +199,13 @@ def through_belt(
     q_J: Float[ndarray, "nj"],
     rates: Float[ndarray, "nj"],
     motor: Float[ndarray, "nj"],
-    slope: Float[ndarray, "nj"],
+    damping: Float[ndarray, "nj"],
     dt: float,
     side: Scalar | None = None,
 ) -> BeltTorque:
-    """Return what a joint gets in a step whose motors give ``motor`` less ``slope`` times the encoder's change of rate.
+    """Return what a joint gets in a step whose motors give ``motor`` less ``damping`` times the encoder's rate change.
 
-    With g the belt's slope over the step and N that of the rotor, the rotor's equation gives
+    With g the belt's damping over the step and N that of the rotor, the rotor's equation gives
     ω' = (J/dt ω + s ω + τ - b_0 + g q̇') / N, and b = b_0 + g (ω' - q̇').
     """
     k, J = belt.stiffness, belt.rotors(robot) / dt
@@ -213,17 +213,17 @@ def through_belt(
     stretch = rotor.position - q_J
     if side is not None:
         stretch, taut = stretch - 0.5 * belt.play * side, np.abs(side)
-    steep = k * dt * dt * (1.0 / belt.rotors(robot) + 1.0 / rotor.load)  # (ω dt)² of the two masses, at least
-    late = np.maximum(0.5 - 0.5 / steep, 0.0)
+    stiff = k * dt * dt * (1.0 / belt.rotors(robot) + 1.0 / rotor.load)  # (ω dt)² of the two masses, at least
+    late = np.maximum(0.5 - 0.5 / stiff, 0.0)
     pull, g = taut * k * stretch, taut * (belt.damping + late * dt * k)
-    on_rotor, on_joint = (slope, 0.0 * slope) if belt.encoder == "motor" else (0.0 * slope, slope)
+    on_rotor, on_joint = (damping, 0.0 * damping) if belt.encoder == "motor" else (0.0 * damping, damping)
     N = J + on_rotor + g
     free = (J + on_rotor) * rotor.rate + motor - pull
     follows = (g - on_joint) / N
     rotor_rate = (free + g * rates) / N
     return BeltTorque(
         torque=pull + g * (rotor_rate - rates),
-        slope=g * (1.0 - follows),
+        damping=g * (1.0 - follows),
         rotor_rate=rotor_rate,
         follows=follows,
         motor=motor,
@@ -244,16 +244,16 @@ _LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its
 
 @dataclass(frozen=True, kw_only=True)
 class JointForces:
-    """Torques at the joints [N m] and their slope -dτ/dq̇ over one step [N m s/rad]."""
+    """Torques at the joints [N m] and their damping -dτ/dq̇ over one step [N m s/rad]."""
 
     motor: Float[ndarray, "nj"]  # what the motors give the joints; what belts give them where there are belts
     passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
-    motor_slope: Float[ndarray, "nj"]
-    passive_slope: Float[ndarray, "nj"]
+    motor_damping: Float[ndarray, "nj"]
+    passive_damping: Float[ndarray, "nj"]
     spring: Float[ndarray, "nj"]  # the springs' part of ``passive``, whose work is potential energy
-    spring_slope: Float[ndarray, "nj"]
-    asked: Float[ndarray, "nj"]  # of the motors, if they had no limits
-    asked_slope: Float[ndarray, "nj"]
+    spring_damping: Float[ndarray, "nj"]
+    commanded: Float[ndarray, "nj"]  # of the motors, if they had no limits
+    commanded_damping: Float[ndarray, "nj"]
     driven: BeltTorque | None = None  # of joints behind belts
 
 
@@ -338,9 +338,9 @@ def joint_forces(
     rotor: RotorState | None = None,
     about: Float[ndarray, "nj"] | None = None,
 ) -> JointForces:
-    """Return torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their slope in speed.
+    """Return torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their damping.
 
-    PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, slope kd + dt kp: implicit Euler to first order. ``modes``: see
+    PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, damping kd + dt kp: implicit Euler to first order. ``modes``: see
     ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
     ``about``: rates about which limits and dry friction are taken instead, as dampers (no modes).
     """
@@ -349,53 +349,55 @@ def joint_forces(
         return JointForces(
             motor=none,
             passive=none,
-            motor_slope=none,
-            passive_slope=none,
+            motor_damping=none,
+            passive_damping=none,
             spring=none,
-            spring_slope=none,
-            asked=none,
-            asked_slope=none,
+            spring_damping=none,
+            commanded=none,
+            commanded_damping=none,
         )
     driven, belt = None, model.belt
     if belt is None or rotor is None:
-        motor, slope, asked, asked_slope = _motors(robot, model, q_J, rates, command, dt, modes, about)
+        motor, motor_damping, commanded, commanded_damping = _motors(
+            robot, model, q_J, rates, command, dt, modes, about
+        )
     else:
         seen = (rotor.position, rotor.rate) if belt.encoder == "motor" else (q_J, rates)
-        motor, slope, *_ = _motors(robot, model, *seen, command, dt, None)
+        motor, motor_damping, *_ = _motors(robot, model, *seen, command, dt, None)
         side = (modes or {}).get("side")
         if side is None and belt.has_play:
             side = sides(belt, rotor, q_J)
-        driven = through_belt(robot, belt, rotor, q_J, rates, motor, slope, dt, side)
-        motor, slope = asked, asked_slope = driven.torque, driven.slope
-    spring = spring_slope = np.zeros(robot.nj)
+        driven = through_belt(robot, belt, rotor, q_J, rates, motor, motor_damping, dt, side)
+        motor, motor_damping = commanded, commanded_damping = driven.torque, driven.damping
+    spring = spring_damping = np.zeros(robot.nj)
     if model.springs and not all(_is_zero(k) for k in joint_values(robot, "stiffness")):
         k = joint_values(robot, "stiffness")
-        spring, spring_slope = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
-    passive, steep = spring, spring_slope
+        spring, spring_damping = -k * (q_J + dt * rates - joint_values(robot, "rest")), dt * k
+    passive, passive_damping = spring, spring_damping
     if model.damping:
         b = joint_values(robot, "damping")
-        passive, steep = passive - b * rates, steep + b
+        passive, passive_damping = passive - b * rates, passive_damping + b
     if model.has_dry_friction(robot):
         friction = model.dry_friction_of(robot, motor)
         if modes and "slides" in modes:
             drag = np.where(_is_held(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
-            passive, steep = passive - drag * rates - modes["slides"] * friction, steep + drag
+            passive, passive_damping = passive - drag * rates - modes["slides"] * friction, passive_damping + drag
         elif about is not None:
             drag = friction / np.maximum(np.abs(about), model.reversal(implicit=False))
-            passive, steep = passive - drag * rates, steep + drag
+            passive, passive_damping = passive - drag * rates, passive_damping + drag
         else:
-            passive = passive - friction * friction_part(rates, model.reversal(implicit=False))
+            passive = passive - friction * friction_fraction(rates, model.reversal(implicit=False))
     if model.end_stops:
-        passive, steep = _with_end_stops(robot, model, q_J, rates, dt, passive, steep)
+        passive, passive_damping = _with_end_stops(robot, model, q_J, rates, dt, passive, passive_damping)
     return JointForces(
         motor=motor,
         passive=passive,
-        motor_slope=slope,
-        passive_slope=steep,
+        motor_damping=motor_damping,
+        passive_damping=passive_damping,
         spring=spring,
-        spring_slope=spring_slope,
-        asked=asked,
-        asked_slope=asked_slope,
+        spring_damping=spring_damping,
+        commanded=commanded,
+        commanded_damping=commanded_damping,
         driven=driven,
     )
 
@@ -410,31 +412,31 @@ def _motors(
     modes: Modes | None,
     about: ndarray | None = None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """Return (torque, slope) of motors at the rates that their encoders have, and both as commanded."""
+    """Return (torque, damping) of motors at the rates that their encoders have, and both as commanded."""
     play: Scalar = 0.0
     stiffness = command.kp
     if not _is_zero(model.backlash):
         error = command.position - position - dt * rates
         play = np.clip(error, -0.5 * model.backlash, 0.5 * model.backlash)
         stiffness = np.where(np.abs(error) > 0.5 * model.backlash, stiffness, 0.0)
-    asked_slope = (command.kd + dt * stiffness) * np.ones(robot.nj)
+    commanded_damping = (command.kd + dt * stiffness) * np.ones(robot.nj)
     wanted = stiffness * (command.position - position - play) + command.kd * command.velocity + command.torque
-    asked = wanted - asked_slope * rates
+    commanded = wanted - commanded_damping * rates
     if robot.passive_joints:
         driven = np.array([0.0 if j in robot.passive_joints else 1.0 for j in range(robot.nj)])
-        asked, asked_slope = driven * asked, driven * asked_slope
-    motor, slope = asked, asked_slope
+        commanded, commanded_damping = driven * commanded, driven * commanded_damping
+    motor, damping = commanded, commanded_damping
     if model.motor_limits and robot.actuators and about is not None:
         # a motor at its limit is one with less gain: without any, a light joint would be thrown from limit to limit
-        there = wanted - asked_slope * about
+        there = wanted - commanded_damping * about
         limited = np.clip(there, *torque_limits(robot, about))
         same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # so is no torque at all
-        slope = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * asked_slope
-        motor = limited - slope * (rates - about)
+        damping = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * commanded_damping
+        motor = limited - damping * (rates - about)
     elif model.motor_limits and robot.actuators:
-        known = modes or _saturation_modes(robot, asked, rates)
-        motor, slope = _limited(robot, asked, asked_slope, rates, known["saturated"], known["piece"])
-    return motor, slope, asked, asked_slope
+        known = modes or _saturation_modes(robot, commanded, rates)
+        motor, damping = _limited(robot, commanded, commanded_damping, rates, known["saturated"], known["piece"])
+    return motor, damping, commanded, commanded_damping
 
 
 def guessed_modes(
@@ -442,7 +444,7 @@ def guessed_modes(
     model: JointModel,
     modes: Modes,
     rates: Float[ndarray, "nj"],
-    asked: Float[ndarray, "nj"],
+    commanded: Float[ndarray, "nj"],
     inertia: Float[ndarray, "nj"],
     dt: float,
     side: Float[ndarray, "nj"] | None = None,
@@ -451,11 +453,11 @@ def guessed_modes(
 
     ``side``: of belts with play, where they are at the start.
     """
-    guess = _saturation_modes(robot, asked, rates) if "saturated" in modes else {}
+    guess = _saturation_modes(robot, commanded, rates) if "saturated" in modes else {}
     if "side" in modes:
         guess["side"] = side
     if "slides" in modes:
-        stopped = _stopped(robot, model, asked, inertia, dt)
+        stopped = _stopped(robot, model, commanded, inertia, dt)
         guess["slides"] = np.where(np.abs(rates) > stopped, np.sign(rates), 0.0)
     return guess
 
@@ -478,7 +480,7 @@ def update_joint_modes(
     after, differ, ends = dict(modes), 0.0, rates + dt * a
     if "saturated" in modes:
         saturated, piece = modes["saturated"], modes["piece"]
-        wanted = motor_saturation(robot, torques.asked - dt * torques.asked_slope * a, ends)
+        wanted = motor_saturation(robot, torques.commanded - dt * torques.commanded_damping * a, ends)
         wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
         wanted = np.where((iteration > FREEZE_AFTER) & _is_none(wanted), saturated, wanted)
         found = np.where(_is_none(wanted), piece, _limit_pieces(robot, wanted, ends))
@@ -489,13 +491,13 @@ def update_joint_modes(
         after |= {"saturated": wanted, "piece": found}
         differ = differ + np.sum(np.where(changes, 1.0, 0.0))
     if "side" in modes:  # teeth push, or let go
-        pulls = modes["side"] * (torques.motor - dt * torques.motor_slope * a) < 0.0
+        pulls = modes["side"] * (torques.motor - dt * torques.motor_damping * a) < 0.0
         after["side"] = np.where(pulls, 0.0, modes["side"])
         differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
     if "slides" in modes:
         slides = modes["slides"]
         overcome = _is_held(slides) & (np.abs(ends) > model.stick_rate)
-        stopped = _stopped(robot, model, torques.asked, inertia, dt)
+        stopped = _stopped(robot, model, torques.commanded, inertia, dt)
         # friction drives no joint, however slow: one that ends on the other side is held first
         back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
@@ -528,13 +530,13 @@ def _is_zero(value: Scalar) -> bool:
 
 
 def _with_end_stops(
-    robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, slope: ndarray
+    robot: Robot, model: JointModel, q_J: ndarray, rates: ndarray, dt: float, passive: ndarray, damping: ndarray
 ) -> tuple[ndarray, ndarray]:
     """Add a stiff spring and a damper beyond each limit, which only push back."""
     lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
-    out_torque, out_slope = [], []
+    out_torque, out_damping = [], []
     for k in range(robot.nj):
-        torque, steep = passive[k], slope[k]
+        torque, gain = passive[k], damping[k]
         for limit, sign in ((lower[k], 1.0), (upper[k], -1.0)):
             if not np.isfinite(limit):
                 continue
@@ -542,16 +544,16 @@ def _with_end_stops(
             gradient = model.stop_damping + dt * model.stop_stiffness
             push = model.stop_stiffness * depth - gradient * sign * rates[k]
             hit = (depth > 0) & (push > 0)
-            torque, steep = torque + np.where(hit, sign * push, 0.0), steep + np.where(hit, gradient, 0.0)
+            torque, gain = torque + np.where(hit, sign * push, 0.0), gain + np.where(hit, gradient, 0.0)
         out_torque.append(torque)
-        out_slope.append(steep)
-    return np.stack(out_torque), np.stack(out_slope)
+        out_damping.append(gain)
+    return np.stack(out_torque), np.stack(out_damping)
 
 
 def _limited(
-    robot: Robot, asked: ndarray, slope: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
+    robot: Robot, commanded: ndarray, damping: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
 ) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-    """Return (torque at ``rates``, its slope) of motors, on the piece of their limit that they are on."""
+    """Return (torque at ``rates``, its damping) of motors, on the piece of their limit that they are on."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     bounds, falls = [], []
     for k, name in enumerate(robot.joint_names):
@@ -568,19 +570,21 @@ def _limited(
         bounds.append(bound)
         falls.append(fall)
     free = _is_none(saturated)
-    return np.where(free, asked, np.stack(bounds)), np.where(free, slope, np.stack(falls))
+    return np.where(free, commanded, np.stack(bounds)), np.where(free, damping, np.stack(falls))
 
 
-def _saturation_modes(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
+def _saturation_modes(robot: Robot, commanded: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
     """Return the modes of motors that are commanded a torque at ``rates``."""
-    saturated = motor_saturation(robot, asked, rates)
+    saturated = motor_saturation(robot, commanded, rates)
     return {"saturated": saturated, "piece": _limit_pieces(robot, saturated, rates)}
 
 
-def motor_saturation(robot: Robot, asked: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+def motor_saturation(
+    robot: Robot, commanded: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]
+) -> Float[ndarray, "nj"]:
     """Return -1, 0 or 1 for motors commanded below, within, or beyond what they can give at ``rates``."""
     low, high = torque_limits(robot, rates)
-    return np.where(asked > high, 1.0, np.where(asked < low, -1.0, 0.0))
+    return np.where(commanded > high, 1.0, np.where(commanded < low, -1.0, 0.0))
 
 
 def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
@@ -656,9 +660,9 @@ class JointFeedback:
         """Return (motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
         motor, passive, spring = self.torques.motor, self.torques.passive, self.torques.spring
         if self.world.contact.implicit:
-            motor = motor - dt * self.torques.motor_slope * a_J
-            passive = passive - dt * self.torques.passive_slope * a_J
-            spring = spring - dt * self.torques.spring_slope * a_J
+            motor = motor - dt * self.torques.motor_damping * a_J
+            passive = passive - dt * self.torques.passive_damping * a_J
+            spring = spring - dt * self.torques.spring_damping * a_J
         return motor, passive, spring
 
     def motor_torque(self, a_J: Float[ndarray, "nj"], dt: float) -> Float[ndarray, "nj"]:
@@ -708,7 +712,7 @@ def joint_feedback(
         armature, rotor = belt.set_apart(armature, own, state.memory)
     inertia = own + armature
     if modes:
-        wanted = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor).asked
+        wanted = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor).commanded
         side = None if belt is None or rotor is None else sides(belt, rotor, q_J)
         guess = guessed_modes(robot, world.joints, modes, rates, wanted, inertia, dt, side)
         modes = {key: np.where(iteration < 0.5, guess[key], modes[key]) for key in modes}
@@ -716,7 +720,7 @@ def joint_feedback(
         about = rates
     torques = joint_forces(robot, world.joints, q_J, rates, command, ahead, modes, rotor, about)
     if world.contact.implicit:
-        armature = armature + dt * (torques.motor_slope + torques.passive_slope)
+        armature = armature + dt * (torques.motor_damping + torques.passive_damping)
     return JointFeedback(
         world=world, rates=rates, modes=modes, torques=torques, inertia=inertia, armature=armature, rotor=rotor
     )

@@ -314,13 +314,13 @@ def energies(
 
 
 def _meta(model: SimulationModel) -> dict[str, Given]:
-    world, law = model.world, unadapted(model.world.contact)
+    world, contact = model.world, unadapted(model.world.contact)
     return {
         **({"objects": object_forms(world.objects)} if world.objects else {}),
         "robot": world.robot.name,
         "rate": 1.0 / model.period,
-        "contact": type(law).__name__,
-        "contact_settings": contact_settings(law),
+        "contact": type(contact).__name__,
+        "contact_settings": contact_settings(contact),
         "ground": type(unadapted(world.ground)).__name__,
         "ground_form": world.ground.to_json(),
         "dt": model.dt,

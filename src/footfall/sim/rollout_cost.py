@@ -76,8 +76,8 @@ class RolloutCost:
 
     def gradient(self, values: Mapping[str, Given] | None = None) -> dict[str, PyTree]:
         """Return its derivative by every free parameter, shaped as the parameter is."""
-        slopes = self._gradient(self.state, self.inputs, self._filled(values))
-        return {path: slope / self.ticks for path, slope in slopes.items()}
+        gradients = self._gradient(self.state, self.inputs, self._filled(values))
+        return {path: gradient / self.ticks for path, gradient in gradients.items()}
 
     def _filled(self, values: Mapping[str, Given] | None) -> dict[str, PyTree]:
         for path in values or {}:

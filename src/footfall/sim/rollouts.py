@@ -218,7 +218,7 @@ def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compil
     except TraceError as error:
         if compiled:
             raise
-        backend = PythonBackend(model, state, inputs)  # what ails the ground or the contact law ails it too: raised
+        backend = PythonBackend(model, state, inputs)  # errors of the ground or the contact model are raised here too
         backend.closures = of_world
         warnings.warn(
             f"controller {model.acting.name} runs in Python at {1 / model.period:g} Hz: {error}",
@@ -228,7 +228,7 @@ def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compil
 
 
 def ground_inputs(model: SimulationModel) -> tuple[str, ...]:
-    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user's own ground."""
+    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user-defined ground."""
     if not model.acting.info.long_to_compile:
         return ()
     return tuple(f"ground.{name}" for name in model.world.ground.free)
@@ -246,13 +246,13 @@ def native_lanes(model: SimulationModel, dtype: DTypeLike = np.float64) -> int |
 
 
 def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[ClosureState, ...]:
-    """Take a step twice in NumPy on a user's own ground or contact law: hidden state raises TraceMismatch.
+    """Take a step twice in NumPy on a user's ground or contact model: hidden state raises TraceMismatch.
 
     Returns what the compiled step takes for constant; nothing where both are ours.
     """
     world = model.world
-    ground, law = unadapted(world.ground), unadapted(world.contact)
-    parts = ((ground, [ground.distance, ground.frame, ground.friction_at]), (law, _methods_of(world.contact)))
+    ground, contact = unadapted(world.ground), unadapted(world.contact)
+    parts = ((ground, [ground.distance, ground.frame, ground.friction_at]), (contact, _methods_of(world.contact)))
     users = [(type(part).__name__, methods) for part, methods in parts if not _is_ours(part)]
     if not users:
         return ()
@@ -379,12 +379,12 @@ class Backend(ABC):
 
     def __init__(self, model: SimulationModel, free: Sequence[str]) -> None:
         self.free = tuple(free)
-        self.closures: tuple[ClosureState, ...] = ()  # what a user's own parts reach, as compiled
+        self.closures: tuple[ClosureState, ...] = ()  # what user-defined parts reach, as compiled
         self._take(model)
 
     @property
     def outdated(self) -> bool:
-        """Whether anything that a user's own part reads (a global, a dict, a gain) has been changed since."""
+        """Whether anything that a user-defined part reads (a global, a dict, a gain) has been changed since."""
         return any(closure.changed() is not None for closure in self.closures)
 
     def like(self, model: SimulationModel, values: Mapping[str, Given] | None = None) -> Self:

@@ -50,7 +50,7 @@ def parameter_diff(model: SimulationModel, other: SimulationModel) -> Iterator[s
 def structure_digest(model: SimulationModel, first: SimulationModel, free: Sequence[str]) -> str | None:
     """Return a digest of all constants but the free ones, which are those of the first.
 
-    None if a part is a user's own class.
+    None if a part is a user-defined class.
 
     The robot's poses count: controllers stand in them.
     """

@@ -42,8 +42,8 @@ from footfall.sensing.emergency_stop import EmergencyStop
 from footfall.sensing.sensors import Sensors
 from footfall.sim.arguments import (
     FrozenAfterInit,
+    check_contact_model,
     check_ground,
-    check_law,
     check_robot,
     check_seed,
     check_sequence,
@@ -129,13 +129,13 @@ class Simulation(FrozenAfterInit, Summarised):
         if self.command is None:
             self.command = as_controller(self.controller).nominal_command(self.robot)
         if self.contact is None and self.integrator != "linearly_implicit":
-            law: Given = Compliant.as_printed()  # explicit steps stand no more damping
+            model: Given = Compliant.as_printed()  # explicit steps stand no more damping
         else:
-            law = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
+            model = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground: Given = Plane() if self.ground is None else self.ground
         ground = ground_named(ground, self.seed) if isinstance(ground, str) else ground
-        contact = as_contact_model(law)
-        check_law(law, self.dt)
+        contact = as_contact_model(model)
+        check_contact_model(model, self.dt)
         check_ground(ground)
         check_sequence("touching", self.touching, Foot)
         if not isinstance(self.joints, JointModel):

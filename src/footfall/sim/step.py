@@ -212,17 +212,17 @@ def check_integrator(integrator: str, contact: ContactModel, joints: JointModel 
 
 
 def match_implicitness(integrator: str, world: World) -> World:
-    """The world with a contact law that is implicit if the integrator is: the one place where that is decided."""
+    """Return the world with a contact model that is implicit if the integrator is: decided here alone."""
     implicit = integrator == "linearly_implicit"
     if world.contact.implicit == implicit:
         return world
-    law = unadapted(world.contact)
-    if not dataclasses.is_dataclass(law):
+    model = unadapted(world.contact)
+    if not dataclasses.is_dataclass(model):
         way = "at the end" if world.contact.implicit else "at the start"
-        kind = type(law).__name__
+        kind = type(model).__name__
         raise InputError(f"{kind} is evaluated {way} of a step: its integrator cannot be {integrator}")
-    law = dataclasses.replace(law, implicit=implicit)  # type: ignore[type-var]
-    return replaced(world, "contact", as_contact_model(law))
+    model = dataclasses.replace(model, implicit=implicit)  # type: ignore[type-var]
+    return replaced(world, "contact", as_contact_model(model))
 
 
 def _slope(world: World, y: ndarray, command: JointCommand, push: Float[ndarray, "wrenches"]) -> tuple[ndarray, Acted]:

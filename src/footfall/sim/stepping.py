@@ -1,7 +1,7 @@
 """Ticks that a Python program takes one by one: ``Simulation.step``.
 
 A tick is the same machine code as in a run. Its state stays in the code's memory from one call to the next, no rows are
-kept, and a few comparisons show that the run goes on; where these are in doubt the tick is judged as in a run.
+kept, and a few comparisons show that the run goes on; where these are in doubt the tick is checked as in a run.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class ResidentTick:
         self._parts, at, self._physical = [], 0, 0
         for f in fields(RunState):
             leaves, make = tree.flatten(getattr(example, f.name))
-            places = []
+            positions = []
             for shape in tree.shapes(leaves):
-                places.append((at, at + tree.size(shape), shape))
+                positions.append((at, at + tree.size(shape), shape))
                 at += tree.size(shape)
-            self._parts.append((f.name, places, make))
+            self._parts.append((f.name, positions, make))
             self._physical = at if f.name == "impulse" else self._physical
         self._zeros = np.zeros(self._physical)
         self._last: RunState | None = None
         self._flat = np.zeros(0)
-        self.told: Given = None  # the command that its inputs hold
+        self.command: Given = None  # the one in its inputs
         self.pushed = False  # whether they hold a push
 
     def __call__(
@@ -107,12 +107,12 @@ class ResidentTick:
         flat = resident()
         after: RunState = object.__new__(RunState)  # as nptrace makes records, in a fraction of its time
         values = after.__dict__
-        for name, places, make in self._parts:
+        for name, positions, make in self._parts:
             if make is _LEAF:
-                begin, end, shape = places[0]
+                begin, end, shape = positions[0]
                 values[name] = flat[begin:end] if len(shape) == 1 else flat[begin:end].reshape(shape)
             else:
-                values[name] = make([flat[begin:end].reshape(shape) for begin, end, shape in places])
+                values[name] = make([flat[begin:end].reshape(shape) for begin, end, shape in positions])
         values["tick"] = float(flat[0])
         values["memory"] = remember(values["memory"])
         self._last, self._flat = after, flat
@@ -121,8 +121,8 @@ class ResidentTick:
     @property
     def memory_row(self) -> PyTree:
         """The memory that the last call returned, as one row of many."""
-        _, places, make = next(part for part in self._parts if part[0] == "memory")
-        return make([self._flat[begin:end].reshape(1, *shape) for begin, end, shape in places])
+        _, positions, make = next(part for part in self._parts if part[0] == "memory")
+        return make([self._flat[begin:end].reshape(1, *shape) for begin, end, shape in positions])
 
     @property
     def finite(self) -> bool:
@@ -179,8 +179,8 @@ class StepLoop:
         memory = acting.refresh_memory(before.memory)
         if memory is not before.memory:
             before = replace(before, memory=memory)
-        if type(simulation.command) is not Command or simulation.command is not stepper.told:
-            stepper.told, command = simulation.command, command_at(simulation.command, simulation.time)
+        if type(simulation.command) is not Command or simulation.command is not stepper.command:
+            stepper.command, command = simulation.command, command_at(simulation.command, simulation.time)
             for view, key in zip(stepper.inputs, _SPEEDS):
                 view[...] = getattr(command, key)
         self._push(stepper, len(_SPEEDS))

@@ -57,7 +57,7 @@ class World:
 
     @property
     def contacts(self) -> tuple[PyTree, ...]:
-        """All that a contact law answers for, in the order of its forces: spheres, pairs, touches of free bodies."""
+        """Return all contacts, in the order of the contact model's forces: spheres, pairs, touches of free bodies."""
         return (*self.spheres, *self.pairs, *self.touches)
 
     @cached_property
@@ -74,7 +74,7 @@ class World:
         return free_limbs(self.robot, (*(sphere.body for sphere in self.spheres), *pairs))
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """Return what steps remember, at the start of a run: the contact law's memory, and the rotors behind belts."""
+        """Return the memory of steps at the start of a run: the contact model's, and the rotors behind belts."""
         belt, memory = self.joints.belt, self.contact.start(self.contacts)
         return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 
@@ -121,7 +121,7 @@ class World:
 
     @cached_property
     def digest(self) -> str | None:
-        """None if a part is a user's own class, which only its code describes."""
+        """None if a part is a user-defined class, which only its code describes."""
         return digest_of(self)
 
 

@@ -94,16 +94,16 @@ def _effect(panel: Axes, table: xarray.Dataset, column: str, axis: str) -> None:
     y = np.asarray(values.values).ravel()
     one = len(x) == len(set(x))
     panel.plot(x, y, "o", color=_COLOR, markersize=4.5 if one else 3.0, alpha=1.0 if one else 0.35)
-    places = np.unique(x)
-    if axis in table.dims and len(places) > 1:
-        middle = [_median(y[x == place]) for place in places]
+    positions = np.unique(x)
+    if axis in table.dims and len(positions) > 1:
+        middle = [_median(y[x == position]) for position in positions]
         style = {"linestyle": "-"} if names is None else {"linestyle": "", "marker": "_", "markersize": 22.0}
         if names is None or not one:
-            panel.plot(places, middle, color=_COLOR, linewidth=1.2, **style)
+            panel.plot(positions, middle, color=_COLOR, linewidth=1.2, **style)
     if names is not None:
         panel.set_xticks(range(len(names)), names, rotation=20 if max(map(len, names)) > 8 else 0)
         panel.set_xlim(-0.5, len(names) - 0.5)
-    elif _logarithmic(places):
+    elif _logarithmic(positions):
         panel.set_xscale("log")
     panel.set_xlabel(_label(table, axis))
     panel.set_ylabel(_label(table, column))
@@ -116,11 +116,11 @@ def _median(values: ndarray) -> float:
     return float(np.median(finite)) if len(finite) else float("nan")
 
 
-def _logarithmic(places: ndarray) -> bool:
+def _logarithmic(positions: ndarray) -> bool:
     """Whether values are spaced by a factor rather than by a difference."""
-    if len(places) < 3 or places[0] <= 0 or places[-1] / places[0] < 8:
+    if len(positions) < 3 or positions[0] <= 0 or positions[-1] / positions[0] < 8:
         return False
-    steps = np.diff(places)
+    steps = np.diff(positions)
     return bool(steps[-1] > 3 * steps[0])
 
 

@@ -44,7 +44,7 @@ OURS = ("footfall_lab.papers.adak2021.spine_study:case",)  # functions of footfa
 
 @dataclass(frozen=True)
 class Item:
-    """One point of a study: its place among the dimensions, its parameters, and a digest that names it for ever."""
+    """One point of a study: its index among the dimensions, its parameters, and a digest that names it for ever."""
 
     index: tuple[int, ...]
     parameters: Mapping[str, Given]
@@ -94,11 +94,11 @@ class Study:
 
     def _items(self) -> Iterator[Item]:
         drawn = self.samples.drawn(self.seed) if self.samples else [{}]
-        for places in itertools.product(*(range(len(a.values)) for a in self.axes)):
-            own = {a.name: a.values[k] for a, k in zip(self.axes, places)}
+        for positions in itertools.product(*(range(len(a.values)) for a in self.axes)):
+            own = {a.name: a.values[k] for a, k in zip(self.axes, positions)}
             for k, sample in enumerate(drawn):
                 parameters = {**self.run, **own, **sample}
-                index = (*places, k) if self.samples else places
+                index = (*positions, k) if self.samples else positions
                 yield Item(index, parameters, digest_of_item(self.function, parameters))
 
 

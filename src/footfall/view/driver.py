@@ -105,7 +105,7 @@ class SimulationThread:
     def __post_init__(self) -> None:
         self.own = with_stand(self.own) if self.own is not None else None
         self._first = self.choice
-        self._commanded = False  # by a person: until then a simulation of a user's own follows its own command
+        self._commanded = False  # by a person: until then a user's simulation follows its own command
         self._own_command = Command() if self.simulation is None else self.simulation.command
         self.command = Command()
         self.paused, self.pace = False, 1.0

@@ -327,7 +327,7 @@ class LivePage:
         elif choice.controller == PLAN:
             lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
         elif choice.controller in self.driver.given or is_policy(choice.controller):
-            pass  # of a user's own, which may follow commands or not; a policy does
+            pass  # a user-defined one, which may follow commands or not; a policy does
         elif choice.controller not in COMMAND_FOLLOWERS:
             lines.append(f"*{choice.controller} stands still: speeds act on {', '.join(COMMAND_FOLLOWERS)}.*")
         if isinstance(self.commander, Gamepad):

@@ -1,4 +1,4 @@
-"""``ff.viewer``: the web page of a loop of a user's own, which shows it states as it goes.
+"""``ff.viewer``: the web page of a user-written loop, which shows it states as it goes.
 
 with ff.viewer(sim) as v:
     while v.is_running():
@@ -119,7 +119,7 @@ class Viewer:
         forces: Float[ndarray, "nf 3"] | None = None,
         time_now: float | None = None,
     ) -> None:
-        """Show where the robot is now; called in every turn of a loop, it draws thirty times a second.
+        """Show where the robot is now; called in every iteration of a loop, it draws thirty times a second.
 
         With ``real_time`` it also waits until the clock has come as far as the simulated time.
 

@@ -63,7 +63,7 @@ def serve(
         subject: what is shown.
         title: of a recording.
         controller: of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
-        own: a controller of a user's own.
+        own: a user-defined controller.
         chosen: what the page's menus begin with, such as ``ground="steps:0.02"``.
     """
     if isinstance(subject, Recording):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from footfall.sim.cores import cores
-from footfall_lab.bench.targets import Target, judged
+from footfall_lab.bench.targets import Target, checked
 from footfall_lab.bench.timing import Row
 from nptrace._types import Json
 
@@ -34,12 +34,12 @@ class BenchReport:
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
 
-    def judged(self) -> list[tuple[Target, float, bool]]:
+    def checked(self) -> list[tuple[Target, float, bool]]:
         """(target, measured, whether met) for every target that this bench measures."""
         if self.robot is not None:
             return []
         times = {row.name: row.ns for row in self.rows}
-        return judged({**times, **self.ratios, **self.operations}, self.machine["vector_bits"])
+        return checked({**times, **self.ratios, **self.operations}, self.machine["vector_bits"])
 
     def to_json(self) -> dict[str, Json]:
         """The object of ``commands.md``, with what must be reached beside it."""
@@ -54,7 +54,7 @@ class BenchReport:
             "notes": self.notes,
             "targets": [
                 {"what": t.what, "measured": value, "must": t.must, "goal": t.goal, "unit": t.unit, "met": met}
-                for t, value, met in self.judged()
+                for t, value, met in self.checked()
             ],
         }
 
@@ -77,7 +77,7 @@ class BenchReport:
         for title in ("measured", "must", "goal"):
             goals.add_column(title, justify="right")
         goals.add_column("met")
-        for target, value, met in self.judged():
+        for target, value, met in self.checked():
             goal = target.within(value, target.goal)
             numbers = [target.spelled(x) for x in (value, target.must, target.goal)]
             goals.add_row(target.what, *numbers, "goal" if met and goal else "must" if met else "no")

@@ -175,7 +175,7 @@ TARGETS = (
 )
 
 
-def judged(found: Mapping[str, float | None], vector_bits: int) -> list[tuple[Target, float, bool]]:
+def checked(found: Mapping[str, float | None], vector_bits: int) -> list[tuple[Target, float, bool]]:
     """(target, measured, whether the must is met) for every target among what was found; rows are in nanoseconds."""
     out = []
     for target in TARGETS:

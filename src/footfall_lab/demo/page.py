@@ -12,7 +12,7 @@ from footfall.recording.recording import Recording
 from footfall_lab.demo import figures
 from footfall_lab.demo.runs import DURATION, MANY, ROBOTS, SPEED, DemoRun, Many
 from footfall_lab.demo.scene import Pair, scene
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.depaula2024.comparison import Comparison
 from footfall_lab.papers.depaula2024.runs import core_seconds
 from footfall_lab.papers.registered import registration
@@ -107,9 +107,9 @@ class Demo:
         for id, value in found.sentences.items():
             if id == "spurious_contacts_are_mujocos":
                 note = f"Shorter than 10 ms: {found.spurious[0]} in ours, {found.spurious[1]} in MuJoCo."
-                made.append(judge(PAPER, id, float(found.spurious[1]), note, holds=value > 0.0))
+                made.append(assess(PAPER, id, float(found.spurious[1]), note, holds=value > 0.0))
             else:
-                made.append(judge(PAPER, id, value, "Set A of the gait's constants, which are ours."))
+                made.append(assess(PAPER, id, value, "Set A of the gait's constants, which are ours."))
         return made
 
     def sentences(self) -> list[str]:

@@ -17,11 +17,11 @@ _MODULES = {
     "dynakat": "footfall_lab.papers.dynakat.experiment",
 }
 _FAMILIES = ("depaula2024",)  # experiments whose ranges are those of a family of set-ups
-_OTHERS = {"reality": "footfall_lab.reality.study"}  # judged by no paper, and not a part of "all"
+_OTHERS = {"reality": "footfall_lab.reality.study"}  # assessed by no paper, and not a part of "all"
 
 
 def names() -> tuple[str, ...]:
-    """The experiments that papers are judged by."""
+    """The experiments that papers are assessed by."""
     return tuple(_MODULES)
 
 

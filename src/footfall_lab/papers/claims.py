@@ -111,7 +111,7 @@ class Claim:
     table: str = "behaviour"  # a key of TABLES
     equations: tuple[str, ...] = ()  # that one evaluation covers
     short: str = ""  # in a few words
-    bound: str = ""  # that it was judged by, in words
+    bound: str = ""  # that it was assessed by, in words
     beside: Value = None  # what others have, for a question of our own that is asked of them too
     spread: Spread | None = None
     as_first_registered: Claim | None = None  # the same of a set-up that was replaced
@@ -177,7 +177,7 @@ def with_first(main: Iterable[Claim], first: Iterable[Claim]) -> list[Claim]:
     return [replace(claim, as_first_registered=others.get(claim.id)) for claim in main]
 
 
-def judge(
+def assess(
     experiment: str,
     id: str,
     measured: Value,
@@ -197,13 +197,15 @@ def judge(
         holds: Whether a statement in words is so; only for those that are registered as ``holds``.
         compared: The number that the bound is asked about, where ``measured`` is none (several numbers in words): for
             a factor, the worst ratio to the printed.
-        missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be judged.
+        missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be assessed.
         spread: Over what is not printed; an open number must have it.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
     if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing):
-        raise InputError(f"claim '{id}' is judged by '{bound.words()}': {'say' if holds is None else 'not by'} holds=")
+        raise InputError(
+            f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
+        )
     if bound.rule == "range" and spread is None and not (entry.missing or missing):
         raise InputError(f"claim '{id}' is open: its range over what is not printed must be given")
     if entry.missing or missing:
@@ -262,7 +264,7 @@ def _within(
 
 
 def asked(entry: Entry) -> str:
-    """The bound and the reading of a claim, in a sentence; none where it cannot be judged."""
+    """The bound and the reading of a claim, in a sentence; none where it cannot be assessed."""
     bound = registration().bounds[entry.kind]
     if entry.missing or bound.rule == "none":
         return ""
@@ -307,7 +309,7 @@ class Outcome:
     tables: tuple[Table, ...] = ()
     settings: dict[str, str] = field(default_factory=dict)  # what was fixed, in words
     replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption: recordings shown together
-    bounds: str = ""  # digest of what the claims were judged by, the present one unless given
+    bounds: str = ""  # digest of what the claims were assessed by, the present one unless given
 
     def __post_init__(self) -> None:
         if not self.bounds:
@@ -351,10 +353,10 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     if sum(equations.values()):
         total, errata = sum(equations.values()), _many(equations["erratum"], "erratum", "errata")
         parts.append(f"{equations['verified']} of {total} equations verified, {errata}")
-    judged = counts(published, "behaviour")
-    total = judged["holds"] + judged["does_not_hold"] + judged["refuted"]
+    checked = counts(published, "behaviour")
+    total = checked["holds"] + checked["does_not_hold"] + checked["refuted"]
     if total:
-        words = f"{judged['holds']} of {_many(total, 'statement holds', 'statements hold')}"
+        words = f"{checked['holds']} of {_many(total, 'statement holds', 'statements hold')}"
         for verdict, said in (("does_not_hold", "not"), ("refuted", "refuted")):
             names = [_item(c.short or c.claim) for c in published if c.table == "behaviour" and c.verdict == verdict]
             words += f"; {said}: {', '.join(names)}" if names else ""
@@ -377,8 +379,8 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     if own:
         ends = list(dict.fromkeys(_round(ratio) for ratio in (min(own), max(own))))
         parts.append(f"{' to '.join(ends)} times faster than printed")
-    if judged["not_testable"]:
-        parts.append(f"{judged['not_testable']} not testable")
+    if checked["not_testable"]:
+        parts.append(f"{checked['not_testable']} not testable")
     return f"{name}: {'; '.join(parts)}"
 
 
@@ -414,7 +416,7 @@ def beside_others(
 def sentence(numbers: dict[Verdict, int]) -> str:
     """The counts in words: what a report of several papers opens with."""
     if not sum(numbers.values()):
-        return "No paper is judged here: all questions are our own."
+        return "No paper is assessed here: all questions are our own."
     equations = numbers["verified"] + numbers["erratum"]
     statements = {v: numbers[v] for v in TABLES["behaviour"][1] if v != "not_testable"}
     survey = {v: numbers[v] for v in ("shown", "not_shown")}

@@ -1,4 +1,4 @@
-"""The verdicts on record, ``recorded.toml``: what this version says of every claim, and the bounds it was judged by."""
+"""The verdicts on record, ``recorded.toml``: what this version says of every claim, and by which bounds."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def written(
         "# What `footfall reproduce all` says of every claim, written from its results.json by",
         "# docs/generate_verdicts.py. A verdict that changes fails the command until it is recorded.",
         "",
-        "[bounds]  # digests of what every experiment was judged by",
+        "[bounds]  # digests of what every experiment was assessed by",
         *(f'{name} = "{digest}"' for name, digest in bounds.items()),
         "",
         "[summary]",
@@ -66,12 +66,12 @@ def written(
 
 
 def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
-    """How an outcome differs from the record, a sentence each; none if every claim was judged as recorded."""
+    """How an outcome differs from the record, a sentence each; none if every claim was assessed as recorded."""
     kept = record() if kept is None else kept
     known_bounds = kept.bounds.get(outcome.experiment, outcome.bounds)
     if outcome.bounds != known_bounds:
         return [
-            f"{outcome.experiment} was judged by bounds {outcome.bounds}, the verdicts on record by {known_bounds}:"
+            f"{outcome.experiment} was assessed by bounds {outcome.bounds}, the verdicts on record by {known_bounds}:"
             " record them again"
         ]
     if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
@@ -80,11 +80,11 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
     said = []
     for claim in outcome.claims:
         if claim.id not in known:
-            said.append(f"{claim.id} is judged {claim.verdict} and has no verdict on record")
+            said.append(f"{claim.id} is assessed as {claim.verdict} and has no verdict on record")
         elif claim.verdict != known[claim.id]:
             said.append(
-                f"{claim.id} is judged {claim.verdict}, on record is {known[claim.id]}: printed {claim.printed},"
+                f"{claim.id} is assessed as {claim.verdict}, on record is {known[claim.id]}: printed {claim.printed},"
                 f" measured {claim.measured} {claim.unit}".rstrip()
             )
-    judged = {claim.id for claim in outcome.claims}
-    return said + [f"{id} is on record and was not judged" for id in known if id not in judged]
+    checked = {claim.id for claim in outcome.claims}
+    return said + [f"{id} is on record and was not assessed" for id in known if id not in checked]

@@ -1,7 +1,7 @@
 """Registered bounds of claims: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
 
-That file is fixed before the runs and changes only in commits of its own. The digest of what an experiment is judged by
-goes with its results.
+That file is fixed before the runs and changes only in commits of its own. The digest of what an experiment is assessed
+by goes with its results.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A claim as registered: what is printed, and how it will be judged."""
+    """A claim as registered: what is printed, and how it will be assessed."""
 
     id: str
     claim: str
@@ -71,7 +71,7 @@ class Entry:
     unit: str = ""
     printed: Value = None
     reading: str = ""
-    missing: str = ""  # what it would take to judge it
+    missing: str = ""  # what it would take to assess it
     universal: bool = False  # one counterexample refutes it
     ours: bool = False  # no paper asks it
     table: str = "behaviour"  # one of TABLES

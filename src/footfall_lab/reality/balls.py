@@ -115,7 +115,7 @@ def bounced(heights: ndarray, speeds: ndarray) -> float:
 
 
 def ours(name: str) -> BallRow:
-    """Under one of our laws: a lossless bounce is complementarity's alone."""
+    """With one of our models: a lossless bounce is complementarity's alone."""
     contact, count, dt = LAWS[name], 1000, 1e-3
     t, push = dt * np.arange(count), np.zeros(6)
     push[3:] = FORCE * AT

@@ -1,7 +1,7 @@
 """How far a robot that stands on a slope of 15 degrees creeps, and whether runs repeat to the bit.
 
 MuJoCo's friction is regularised: a standing robot slides slowly (google-deepmind/mujoco issue 3328 reports 50 to 2 300
-um/s). Ours sticks by a law with a slope of its own, or is exact.
+um/s). Ours sticks by a model with a finite stiffness in speed, or is exact.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def simulation(contact: str) -> Simulation:
 
 
 def measure() -> list[CreepRow]:
-    """Drift of the trunk over six seconds, after six to settle, of every law and of MuJoCo."""
+    """Drift of the trunk over six seconds, after six to settle, of every model and of MuJoCo."""
     rows = []
     for model in MODELS:
         rec = simulation(model).run(SETTLE + WATCH)

@@ -1,7 +1,8 @@
 """The tossed cube in footfall and in MuJoCo: a free body with eight corners, all tosses of all candidates in one batch.
 
 Corners are small spheres, as the real ones are rounded; friction, stiffness, damping, restitution, the ground's height
-and the radius of the corners are fitted to 50 tosses by CMA-ES, for every law by the same cost and as many candidates.
+and the radius of the corners are fitted to 50 tosses by CMA-ES, for every model by the same cost and as many
+candidates.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Nobody:
 
 
 @dataclass(frozen=True)
-class Law:
-    """A contact law of ours and what of it is fitted: names of ``ranges`` beside those that every law has."""
+class ContactCandidate:
+    """A contact model of ours and which of its parameters are fitted: ``ranges`` beside those of every model."""
 
     key: str
     title: str
@@ -95,7 +96,7 @@ class Law:
 
 
 @lru_cache(maxsize=4)
-def _batch(law: Law, count: int) -> Batch:
+def _batch(model: ContactCandidate, count: int) -> Batch:
     """Machine code is kept from generation to generation."""
     corners = [f"corner{k}.{what}" for k in range(len(CORNERS)) for what in ("radius", "position")]
     start = (np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]), np.zeros(6))
@@ -103,11 +104,11 @@ def _batch(law: Law, count: int) -> Batch:
         cube(),
         count,
         Nobody(),
-        contact=law.contact,
+        contact=model.contact,
         ground=Plane(0.2),
         dt=1.0 / (RATE * SUBSTEPS),
         start=start,
-        free=["ground.friction", "ground.point", *corners, *law.paths],
+        free=["ground.friction", "ground.point", *corners, *model.paths],
         stop_on_fall=False,
     )
 
@@ -116,12 +117,12 @@ HERTZ = (Range("stiffness", 1e6, 1e12, 1e8, log=True), Range("damping", 1.0, 1e4
 SPRING = (Range("stiffness", 1e3, 1e7, 1e5, log=True), Range("damping", 1.0, 1e4, 100.0, log=True))
 OF_SPRINGS = ("contact.stiffness", "contact.damping")
 BOUNCE = (Range("restitution", 0.0, 0.8, 0.12),)
-LAWS = (
-    Law("compliant", "Compliant, depth to the 2.2", Compliant(), HERTZ, OF_SPRINGS),
-    Law(
+CANDIDATES = (
+    ContactCandidate("compliant", "Compliant, depth to the 2.2", Compliant(), HERTZ, OF_SPRINGS),
+    ContactCandidate(
         "spring", "Compliant, linear spring", Compliant(stiffness=1e5, exponent=1.0, damping=100.0), SPRING, OF_SPRINGS
     ),
-    Law(
+    ContactCandidate(
         "complementarity",
         "Complementarity",
         Complementarity(restitution=0.12, tolerance=1e-6),
@@ -197,7 +198,7 @@ class Rival:
 
 
 def fit(
-    law: Law | Rival,
+    model: ContactCandidate | Rival,
     tosses: Tosses,
     *,
     generations: int = 40,
@@ -205,23 +206,23 @@ def fit(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[dict[str, float], float]:
-    """(values, cost [m]) of a law that follows some tosses best."""
+    """(values, cost [m]) of a model that follows some tosses best."""
 
     def cost(values: Float[ndarray, "c k"]) -> Float[ndarray, "c"]:
-        found = tosses.errors(*law.rollouts(tosses, values))
+        found = tosses.errors(*model.rollouts(tosses, values))
         return np.mean((found.position + HALF * found.angle).reshape(len(values), -1), axis=1)
 
     return minimise(
         cost,
-        law.all_ranges,
+        model.all_ranges,
         population=population,
         generations=generations,
         seed=seed,
         progress=progress,
-        title=law.title,
+        title=model.title,
     )
 
 
-def judge(law: Law | Rival, tosses: Tosses, values: dict[str, float]) -> TossErrors:
-    """How far a law with given values is from every toss."""
-    return tosses.errors(*law.rollouts(tosses, np.array([[values[r.name] for r in law.all_ranges]])))
+def evaluate(model: ContactCandidate | Rival, tosses: Tosses, values: dict[str, float]) -> TossErrors:
+    """Return how far a model with given values is from every toss."""
+    return tosses.errors(*model.rollouts(tosses, np.array([[values[r.name] for r in model.all_ranges]])))

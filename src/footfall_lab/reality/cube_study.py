@@ -1,4 +1,4 @@
-"""Contact against 570 real tosses: every law fitted to 50 of them, judged on the other 520, MuJoCo beside."""
+"""Contact against 570 real tosses: every model fitted to 50 of them, evaluated on the other 520, MuJoCo beside."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from footfall.draw.style import COLORS, GREY, new_figure, style
 from footfall.errors import MissingExtraError
 from footfall.spatial.gravity import STANDARD
 from footfall_lab.papers.claims import Claim, Table, beside_others
-from footfall_lab.reality.cube import LAWS, Law, Progress, Rival, fit, judge
+from footfall_lab.reality.cube import CANDIDATES, ContactCandidate, Progress, Rival, evaluate, fit
 from footfall_lab.reality.tosses import AFTER, HALF, RATE, TossErrors, Tosses, load
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GENERATIONS, POPULATION = 30, 16  # for every law and for MuJoCo
+GENERATIONS, POPULATION = 30, 16  # for every model and for MuJoCo
 _SHOWN = 3  # tosses in the picture
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A law with its best values, its errors over the tosses that it was not fitted to, and what these cost."""
+    """A contact model with its best values, its errors over the tosses that it was not fitted to, and the cost."""
 
-    law: Law | Rival
+    model: ContactCandidate | Rival
     values: dict[str, float]
     errors: TossErrors  # of the tosses held out
     run_seconds: float  # of all tosses in one batch, compiled
@@ -44,7 +44,7 @@ class CubeStudy:
 
     @property
     def best(self) -> Fitted:
-        """Return the best of our laws, by the median distance at the end."""
+        """Return the best of our models, by the median distance at the end."""
         return min((f for k, f in self.fitted.items() if k != "mujoco"), key=lambda f: end(f.errors))
 
 
@@ -54,30 +54,32 @@ def end(errors: TossErrors) -> float:
 
 
 def study(quick: bool = False, progress: Progress | None = None) -> CubeStudy:
-    """Fit and judge; ``quick``: few candidates, and no complementarity, whose fit takes minutes."""
+    """Fit and evaluate; ``quick``: few candidates, and no complementarity, whose fit takes minutes."""
     tosses, fits = load()
-    laws: list[Law | Rival] = [law for law in LAWS if not (quick and law.key == "complementarity")]
+    models: list[ContactCandidate | Rival] = [
+        model for model in CANDIDATES if not (quick and model.key == "complementarity")
+    ]
     try:
         from footfall.mujoco.model import library
 
         library()
-        laws.append(Rival())
+        models.append(Rival())
     except MissingExtraError:
         pass
     train, found = tosses.of(fits), {}
-    for law in laws:
+    for model in models:
         values, _ = fit(
-            law,
+            model,
             train,
             generations=4 if quick else GENERATIONS,
             population=8 if quick else POPULATION,
             progress=progress,
         )
-        judge(law, tosses, values)  # compiles
+        evaluate(model, tosses, values)  # compiles
         compiled = time.perf_counter()
-        errors = judge(law, tosses, values)
+        errors = evaluate(model, tosses, values)
         seconds = time.perf_counter() - compiled
-        found[law.key] = Fitted(law, values, errors.of(~fits), seconds)
+        found[model.key] = Fitted(model, values, errors.of(~fits), seconds)
     return CubeStudy(tosses, ~fits, found)
 
 
@@ -88,7 +90,7 @@ def claims(found: CubeStudy) -> list[Claim]:
         theirs, ours = end(rival.errors), end(best.errors)
         claim, note = (
             "Cube: median distance at the end of a toss, within 10 % of MuJoCo's",
-            f"{best.law.title}, held out",
+            f"{best.model.title}, held out",
         )
         out.append(beside_others("cube-end", claim, theirs, ours, ours <= 1.1 * theirs, "mm", note))
         theirs, ours = (1e3 * float(np.median(f.errors.impact_position)) for f in (rival, best))
@@ -109,7 +111,7 @@ def claims(found: CubeStudy) -> list[Claim]:
 
 
 def table(found: CubeStudy) -> Table:
-    """TossErrors of every law."""
+    """TossErrors of every model."""
     header = (
         "law",
         "friction",
@@ -126,7 +128,7 @@ def table(found: CubeStudy) -> Table:
         others = ", ".join(f"{k} {_short(k, v)}" for k, v in f.values.items() if k != "friction")
         rows.append(
             (
-                f.law.title,
+                f.model.title,
                 f"{f.values['friction']:.3f}",
                 others,
                 *(f"{1e3 * np.median(p):.1f}, {np.degrees(np.median(a)):.1f}" for p, a in pairs),
@@ -152,14 +154,14 @@ def figure(found: CubeStudy) -> Figure:
         for (key, f), color in zip(found.fitted.items(), COLORS):
             dash = (0, (4, 1.5)) if key == "mujoco" else "-"
             ends = np.sort(1e3 * f.errors.end_position)
-            share.plot(ends, np.linspace(0, 100, len(ends)), color=color, linestyle=dash, label=f.law.title)
-            values = np.array([[f.values[r.name] for r in f.law.all_ranges]])
-            p, _ = f.law.rollouts(tosses, values)
+            share.plot(ends, np.linspace(0, 100, len(ends)), color=color, linestyle=dash, label=f.model.title)
+            values = np.array([[f.values[r.name] for r in f.model.all_ranges]])
+            p, _ = f.model.rollouts(tosses, values)
             away = 1e3 * np.linalg.norm(p - tosses.position, axis=-1)
             at = np.clip(tosses.touch[:, None] + rows, 0, tosses.length[:, None] - 1)
             median = np.median(np.take_along_axis(away, at, axis=1), axis=0)
             growth.plot(1e3 * rows / RATE, median, color=color, linestyle=dash)
-            own, _ = f.law.rollouts(some, values)
+            own, _ = f.model.rollouts(some, values)
             for k in range(_SHOWN):
                 n = some.length[k]
                 side.plot(own[k, :n, 0], own[k, :n, 2], color=color, linestyle=dash, lw=0.9)
@@ -187,7 +189,7 @@ def figure(found: CubeStudy) -> Figure:
 
 
 def _typical(found: CubeStudy) -> np.ndarray:
-    """Tosses about the median error of our best law, far apart in their launch."""
+    """Tosses about the median error of our best model, far apart in their launch."""
     order = np.argsort(found.best.errors.end_position)
     middle = order[int(0.45 * len(order)) : int(0.55 * len(order))]
     starts = found.tosses.q[np.flatnonzero(found.held_out)[middle], 0]

@@ -45,7 +45,7 @@ class MotorsStudy:
 
 
 def study(quick: bool = False, progress: Progress | None = None) -> MotorsStudy:
-    """Identify and judge; ``quick``: by gradients alone, and without MuJoCo's identification."""
+    """Identify and evaluate; ``quick``: by gradients alone, and without MuJoCo's identification."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about meshes taken as spheres
         robot = load("go2")

@@ -15,7 +15,7 @@ NAME = "reality"
 TITLE = "Validation against real-world data: real cubes, a real Go2, published benchmarks"
 SUMMARY = (
     "570 tosses of a real cube (DAIRLab, University of Pennsylvania) and the encoders of a real Unitree Go2 (DLS Lab,"
-    " IIT) judge contact laws and motors; SimBenchmark, contactbench and mpc_qpbenchmark judge steps and solvers."
+    " IIT) test contact models and motors; SimBenchmark, contactbench and mpc_qpbenchmark test steps and solvers."
     " MuJoCo is fitted and timed in the same way beside."
 )
 CAPTIONS = {

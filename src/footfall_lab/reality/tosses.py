@@ -20,7 +20,7 @@ from footfall.spatial.gravity import STANDARD
 RATE = 148.0  # rows per second
 MASS, HALF, INERTIA = 0.37, 0.0524, 8.10e-4  # [kg], [m], [kg m²], as the source gives them
 CORNERS = np.array([(x, y, z) for x in (1.0, -1.0) for y in (1.0, -1.0) for z in (1.0, -1.0)])
-AFTER = 5  # rows (34 ms) after the first touch at which an impact is judged
+AFTER = 5  # rows (34 ms) after the first touch at which an impact is evaluated
 _CLEAR = 0.004  # [m] over the ground: in flight
 _LEAST_FLIGHT = 12  # rows, to tell g
 

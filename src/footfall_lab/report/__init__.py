@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page, its figures as files, and the results as JSON with what judged them."""
+"""Reports: one self-contained HTML page, its figures as files, and the results as JSON with what assessed them."""
 
 from __future__ import annotations
 

@@ -161,17 +161,17 @@ def _bounds(outcomes: Sequence[Outcome]) -> str:
 def _claims(claims: Sequence[Claim], table: str = "behaviour") -> str:
     ours, rows = all(claim.ours for claim in claims), []
     for claim in claims:
-        told = ' class="told"' if claim.note or claim.bound else ""
+        noted = ' class="noted"' if claim.note or claim.bound else ""
         printed = "" if ours else _value(claim.printed, claim.unit)
         rows.append(
-            f'<tr{told}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>{printed}'
+            f'<tr{noted}><td>{escape(claim.claim)}<span class="id">{escape(claim.id)}</span></td>{printed}'
             f"{_value(claim.measured, claim.unit)}"
             f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
         bound = f'<span class="bound">Judged by: {escape(claim.bound)}.</span> ' if claim.bound else ""
         first = claim.as_first_registered
         beside = "" if first is None else f" As first registered: {shown(first.measured)}, {first.words}. {first.note}"
-        if told:
+        if noted:
             text = escape(claim.note) + (f'<span class="bound">{escape(beside)}</span>' if beside else "")
             rows.append(f'<tr><td class="note" colspan="{3 if ours else 4}">{bound}{text}</td></tr>')
     head = "<th>question</th>" if ours else '<th>claim</th><th class="number">printed</th>'

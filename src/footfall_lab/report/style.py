@@ -32,7 +32,7 @@ td { border-bottom: 1px solid var(--line); padding: .45rem .6rem; vertical-align
 td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 td.number .unit { color: var(--soft); font-size: .85em; }
 td .id { display: block; color: var(--soft); font: .78rem ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-tr.told td { border-bottom: 0; padding-bottom: .1rem; }
+tr.noted td { border-bottom: 0; padding-bottom: .1rem; }
 td.note { color: var(--soft); font-size: .83rem; padding-top: 0; }
 td.note .bound { display: block; color: #2c353f; }
 td.number.words { white-space: normal; max-width: 13rem; }

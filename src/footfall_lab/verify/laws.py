@@ -124,7 +124,7 @@ def potential_energy_falls_at_the_power_of_gravity(
     force = dynamics.gravity_terms(robot, q)
     force[robot.nv - robot.nj :] -= dynamics.spring_torques(robot, q)
     power = rate_along(robot, lambda x: np.array(dynamics.potential_energy(robot, x)), q, v)
-    weight = weight_of(robot.mass)  # the power passes through zero: judged beside the weight at 1 m/s
+    weight = weight_of(robot.mass)  # the power passes through zero: relative to the weight at 1 m/s
     return np.array([v @ force, weight]), np.array([float(power), weight])
 
 

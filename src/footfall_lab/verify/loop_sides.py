@@ -131,7 +131,7 @@ def _add_loops(robot: Robot, mj: ModuleType, spec: MjSpec, bodies: dict[str, Mjs
 
 
 def _add_sites(loop: Loop, bodies: dict[str, MjsBody]) -> None:
-    from scipy.spatial.transform import Rotation  # not ours: a referee shares nothing with the judged
+    from scipy.spatial.transform import Rotation  # not ours: a referee shares nothing with what it checks
 
     x, y, z, w = Rotation.from_matrix(loop.rotation.T).as_quat()
     bodies[loop.first].add_site(name=f"{loop.name} first", pos=loop.at)

@@ -48,7 +48,7 @@ class Pinocchio:
             (self.model.idx_vs[i], self.model.idx_qs[i], order[part.joint], part.gear)
             for i, part in zip(self.joint_ids, self.parts)
             if part.joint
-        ]  # (place in their v, place in their q, our joint's number, gear) of every one-axis joint of theirs
+        ]  # (index in their v, index in their q, our joint's number, gear) of every one-axis joint of theirs
         self.G = self._velocity_map()
         self.feet = [self.model.getFrameId(f"foot {name}") for name in robot.foot_names]
 

@@ -172,7 +172,7 @@ class Watched(LocomotionByDaqp):
         self.tally = tally
         memory, (q, v) = self.start(robot), standing_state(robot)
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)))
-        self.judge = compiling.compile(solver_outcome, self.model, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
+        self.outcome = compiling.compile(solver_outcome, self.model, sensed, Command(), memory, np.zeros((4, 3)), 0.0)
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
@@ -182,7 +182,7 @@ class Watched(LocomotionByDaqp):
             return asked, after
         seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._failures & {"whole_body"}
         given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
-        got = self.judge(*given, 0.0)
+        got = self.outcome(*given, 0.0)
         inside = bool(got.solved > 0.5)
         tally.iterations.append(float(got.iterations))
         tally.active += int(got.iterations > _ACTIVE)
@@ -203,7 +203,7 @@ class Watched(LocomotionByDaqp):
 
     def _spoil(self, given: tuple[PyTree, ...]) -> None:
         how = 1.0 + self.tally.spoilt % len(SPOILT)
-        got, tally = self.judge(*given, how), self.tally
+        got, tally = self.outcome(*given, how), self.tally
         tally.spoilt += 1
         tally.spoilt_solved += int(got.solved > 0.5)
         tally.believed += int(got.solved > 0.5 and how <= HOPELESS)

@@ -55,7 +55,7 @@ def verify(
 
     ``sides``: names from ``SIDES``; a named side that is not installed is an error, an unnamed one is skipped with the
     reason. ``laws``: also check the identities of ``laws.py``, on the first 200 states. Errors are max |x - y| / max
-    |y| over the entries of a quantity; forward dynamics is judged by the residual that one side's accelerations leave
+    |y| over the entries of a quantity; forward dynamics is checked by the residual that one side's accelerations leave
     in the other side's equations.
 
     ``backend``: ``numpy`` runs footfall's own algorithms as they stand, ``batch`` traces and compiles them first;
@@ -263,7 +263,7 @@ def _residual(
 ) -> tuple[ndarray, ndarray]:
     """Forces that the accelerations of one side need by the equations of the other, beside τ.
 
-    Two sides without equations of their own, both only solve for accelerations, are judged by a third one's.
+    Two sides without equations of their own, both only solve for accelerations, are checked by a third one's.
     """
     if "inverse_dynamics" in chosen[right]:
         return _looped(chosen[right]["inverse_dynamics"], [states.q, states.v, left_a]), states.tau

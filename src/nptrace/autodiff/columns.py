@@ -34,8 +34,8 @@ def columns(
         walk.visit_all(Scopes.OUTSIDE)
     except Carried:
         return None
-    slopes = [walk.multiplied(walk.tangent.get(o, {})) for o in outputs]
-    return walk.new, [walk.primal[o] for o in outputs], slopes
+    tangents = [walk.multiplied(walk.tangent.get(o, {})) for o in outputs]
+    return walk.new, [walk.primal[o] for o in outputs], tangents
 
 
 class _Columns(Forward):
@@ -63,7 +63,7 @@ class _Columns(Forward):
                 self.tangent[i] = {self.given[n[1]]: g.const(1)}
         elif n[0] not in ("param", "counter"):
             self.primal[i] = rebuild(self.old, g, i, self.primal)
-            if i in self.steep.nodes:
+            if i in self.active.nodes:
                 self.tangent[i] = self.tangents(i)
 
     def tangents(self, i: Node) -> Tangents:
@@ -86,7 +86,7 @@ class _Columns(Forward):
         return found
 
     def narrowed(self, found: Tangents) -> Tangents:
-        """One direction in place of many."""
+        """Return one direction instead of many."""
         if len(found) <= 1:
             return found
         self.behind.append(found)
@@ -96,13 +96,13 @@ class _Columns(Forward):
         """Tangents by the chosen directions: those by narrow values times theirs, the last ones first."""
         found, g = dict(found), self.new
         while found and (last := max(found)) >= self.count:
-            slope = found.pop(last)
+            weight = found.pop(last)
             for k, tangent in self.behind[last - self.count].items():
-                found[k] = g.add(found.get(k, self.zero), g.mul(slope, tangent))
+                found[k] = g.add(found.get(k, self.zero), g.mul(weight, tangent))
         return {k: found[k] for k in sorted(found) if found[k] != self.zero}
 
     def visit_repeat(self, i: Node) -> None:
-        """A loop whose carried values have no slope that counts, as in ``nptrace.custom_fixed_point``."""
+        """A loop whose carried values have no derivative that counts, as in ``nptrace.custom_fixed_point``."""
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
         new, params = g.open_region(region.count, len(initial))
@@ -110,7 +110,9 @@ class _Columns(Forward):
         self.primal[self.old.counter(old)] = g.counter(new)
         self.visit_all(old)
         for k in range(len(initial)):
-            if (old, k) in self.steep.carried and (self.tangent.get(initial[k]) or self.tangent.get(region.results[k])):
+            if (old, k) in self.active.carried and (
+                self.tangent.get(initial[k]) or self.tangent.get(region.results[k])
+            ):
                 raise Carried
         loop = g.repeat(
             new, [self.primal[x] for x in initial], [self.primal[r] for r in region.results], stop=region.stop

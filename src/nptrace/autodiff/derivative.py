@@ -3,11 +3,11 @@
 Both walk the nodes once and rebuild them, so that a loop can be replaced by one that also carries tangents (forward) or
 that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
 
-Where a function has a kink, the slope is that of the branch it takes: |x| has +1 at 0, max(a, b) that of a at a tie.
-floor, lookup by its position, random numbers and comparisons are flat. sqrt has no slope at 0 (inf, and NaN times a
-zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has slope 0 for y > 1. A branch
-that is not taken adds nothing, also where its slope is infinite: np.where(x > 0, np.sqrt(x), 0) has slope 0 at 0, as
-has np.arcsin(np.clip(x, -1, 1)) where it clips.
+Where a function has a kink, the derivative is that of the branch it takes: +1 of |x| at 0, that of a of max(a, b) at a
+tie. floor, lookup by its position, random numbers and comparisons are flat. sqrt has no derivative at 0 (inf, and NaN
+times a zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has derivative 0 for
+y > 1. A branch that is not taken adds nothing, also where its derivative is infinite: np.where(x > 0, np.sqrt(x), 0)
+has derivative 0 at 0, as has np.arcsin(np.clip(x, -1, 1)) where it clips.
 """
 
 from collections import defaultdict
@@ -16,14 +16,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nptrace.autodiff.steepness import Steep, refuse_no_iterations
+from nptrace.autodiff.activity import ActiveValues, refuse_no_iterations
 from nptrace.errors import TraceError
 from nptrace.ir.graph import Graph, Node, Region
 from nptrace.ir.powers import is_never_negative
 from nptrace.ir.scope import Scopes
 
 NewNodes: TypeAlias = dict  # the new node of every old one; of a loop those of all that it carries
-Adjoints: TypeAlias = dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their places
+Adjoints: TypeAlias = (
+    dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their positions
+)
 LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
 
 
@@ -93,7 +95,11 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.random(n[1], *a)
     if op == "item":
         return graph.item(a[0], n[2])
-    if op in ("stop_gradient", "custom_fixed_point", "gradient_bottleneck"):  # of which the walks below take the slope
+    if op in (
+        "stop_gradient",
+        "custom_fixed_point",
+        "gradient_bottleneck",
+    ):  # of which the walks below take the derivative
         return a[0]
     return graph.unary(op, *a)
 
@@ -101,7 +107,7 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
 def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[bool]) -> list[tuple[int, Node]]:
     """[(operand position, partial derivative)] of an operation on ``a`` with value ``y``; choices are not here.
 
-    Only for the operands that are ``moving``: at a constant the others may have no slope (log 0).
+    Only for the operands that are ``moving``: at a constant the others may have no derivative (log 0).
     """
     return [(k, _partial(g, op, a, y, k)) for k in range(len(a)) if moving[k] and op in _SMOOTH]
 
@@ -109,7 +115,7 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
 _SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
 
 
-STEEP_OPS = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite slope
+SINGULAR_OPS = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite derivative
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
@@ -159,7 +165,7 @@ class Forward:
 
     def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
-        self.steep = Steep(graph, roots)
+        self.active = ActiveValues(graph, roots)
         self.given, self.zero = tangents, self.new.const(0)
         self.primal: NewNodes = {}
         self.tangent: NewNodes = {}
@@ -179,10 +185,10 @@ class Forward:
         elif n[0] == "rows":
             self.visit_rows(i)
         elif n[0] in ("saved", "stored"):
-            (values, slopes), at = self.memory[n[1]], self.regions[n[3]] if n[0] == "saved" else n[3]
+            (values, tangents), at = self.memory[n[1]], self.regions[n[3]] if n[0] == "saved" else n[3]
             read = g.saved if n[0] == "saved" else g.stored
             self.primal[i] = read(values, n[2], at)
-            self.tangent[i] = read(*slopes[n[2]], at) if n[2] in slopes else self.zero
+            self.tangent[i] = read(*tangents[n[2]], at) if n[2] in tangents else self.zero
         elif n[0] not in ("param", "counter"):
             self.primal[i] = y = rebuild(self.old, g, i, self.primal)
             if n[0] == "input":
@@ -220,12 +226,12 @@ class Forward:
         if op == "abs":
             return g.select(g.less(a[0], self.zero), g.neg(t[0]), t[0])
         total = self.zero
-        for position, slope in partials(g, op, a, y, [x != self.zero for x in t]):
-            part = g.mul(slope, t[position])
+        for position, partial in partials(g, op, a, y, [x != self.zero for x in t]):
+            term = g.mul(partial, t[position])
             if op in ("sqrt", "pow") and self.may_rest(t[position]) and not self.is_positive(a[0]):
                 rests = g.logical("and", g.less_equal(t[position], self.zero), g.less_equal(self.zero, t[position]))
-                part = g.select(rests, self.zero, part)  # what a choice holds still has no slope, be it infinite
-            total = g.add(total, part)
+                term = g.select(rests, self.zero, term)  # what a choice holds still has no derivative, be it infinite
+            total = g.add(total, term)
         return total
 
     def may_rest(self, tangent: Node, depth: int = 4) -> bool:
@@ -246,25 +252,25 @@ class Forward:
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
         m = len(initial)
-        counts = [k for k in range(m) if (old, k) in self.steep.carried]
+        counts = [k for k in range(m) if (old, k) in self.active.carried]
         moving = [k for k in counts if self.tangent[initial[k]] != self.zero]
         while True:
             new, params = g.open_region(region.count, m + len(moving), region.reverse)
             self.enter(old, new, region, params[:m], dict(zip(moving, params[m:])))
             values = [self.primal[r] for r in region.results]
-            slopes = [self.tangent[r] for r in region.results]
-            grown = [k for k in counts if k in moving or slopes[k] != self.zero]
+            tangents = [self.tangent[r] for r in region.results]
+            grown = [k for k in counts if k in moving or tangents[k] != self.zero]
             if grown == moving:
                 break
             moving = grown
         if moving and region.check_first:
             raise refuse_no_iterations()
         start = [self.primal[x] for x in initial] + [self.tangent[initial[k]] for k in moving]
-        steep = [k for k, x in enumerate(region.saves) if (i, k) in self.steep.kept and self.tangent[x] != self.zero]
-        saves = [self.primal[x] for x in region.saves] + [self.tangent[region.saves[k]] for k in steep]
-        loop = g.repeat(new, start, values + [slopes[k] for k in moving], saves, stop=region.stop)
+        kept = [k for k, x in enumerate(region.saves) if (i, k) in self.active.kept and self.tangent[x] != self.zero]
+        saves = [self.primal[x] for x in region.saves] + [self.tangent[region.saves[k]] for k in kept]
+        loop = g.repeat(new, start, values + [tangents[k] for k in moving], saves, stop=region.stop)
         g.regions[new].check_first = region.check_first
-        self.memory[i] = loop, {k: (loop, len(region.saves) + j) for j, k in enumerate(steep)}
+        self.memory[i] = loop, {k: (loop, len(region.saves) + j) for j, k in enumerate(kept)}
         at = {k: m + j for j, k in enumerate(moving)}
         self.primal[i] = [g.item(loop, k) for k in range(m)]
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
@@ -275,13 +281,13 @@ class Forward:
         width = len(values) // count
         tangents = [self.tangent[x] for x in values]
         moving = [k for k in range(width) if any(t != self.zero for t in tangents[k::width])]
-        slopes = g.rows(count, [t for k, t in enumerate(tangents) if k % width in moving]) if moving else -1
-        places = {k: (slopes, j) for j, k in enumerate(moving)}
-        self.memory[i] = g.rows(count, [self.primal[x] for x in values]), places
+        tangent_rows = g.rows(count, [t for k, t in enumerate(tangents) if k % width in moving]) if moving else -1
+        slots = {k: (tangent_rows, j) for j, k in enumerate(moving)}
+        self.memory[i] = g.rows(count, [self.primal[x] for x in values]), slots
 
-    def enter(self, old: int, new: int, region: Region, values: Sequence[Node], slopes: Mapping[int, Node]) -> None:
+    def enter(self, old: int, new: int, region: Region, values: Sequence[Node], tangents: Mapping[int, Node]) -> None:
         for k, p in enumerate(region.params):
-            self.primal[p], self.tangent[p] = values[k], slopes.get(k, self.zero)
+            self.primal[p], self.tangent[p] = values[k], tangents.get(k, self.zero)
         self.regions[old] = new
         counter = self.old.counter(old)
         self.primal[counter], self.tangent[counter] = self.new.counter(new), self.zero

@@ -110,9 +110,9 @@ def _on_lanes(
 ) -> Jacobian:
     """A Jacobian with its directions on lanes."""
     inputs = traced.input_size
-    graph, _, slopes = derivative.jvp(traced.graph, traced.outputs, {i: inputs + k for k, i in enumerate(chosen)})
+    graph, _, derivatives = derivative.jvp(traced.graph, traced.outputs, {i: inputs + k for k, i in enumerate(chosen)})
     labels = sig.labels() + [f"d {sig.labels()[i]}" for i in chosen]
-    code = ssa.build(graph, slopes, inputs + len(chosen), names=labels)
+    code = ssa.build(graph, derivatives, inputs + len(chosen), names=labels)
     if target == "native" and (reason := machine.unavailable()):
         machine.warn_interpreted(reason)
         target = "interpret"
@@ -193,7 +193,7 @@ def gradient(
     where = signature.positions(wrt, sig.names, "wrt")
     first = list(itertools.accumulate(sig.sizes, initial=0))
     chosen = [i for k in where for i in range(first[k], first[k + 1])]
-    graph, _, slopes = derivative.vjp(traced.graph, traced.outputs, [first[-1]], chosen)
+    graph, _, derivatives = derivative.vjp(traced.graph, traced.outputs, [first[-1]], chosen)
     rebuilds = [tree.flatten(examples[k])[1] for k in where]
     counts = [len(sig.shapes[k]) for k in where]
     single = not isinstance(wrt, (tuple, list))
@@ -213,7 +213,7 @@ def gradient(
         outputs: list[int]
 
     return compiled.assemble(
-        Pulled(graph, slopes), pulled, target=target, dtype=dtype, lanes=lanes, cache=cache, host=host
+        Pulled(graph, derivatives), pulled, target=target, dtype=dtype, lanes=lanes, cache=cache, host=host
     )
 
 

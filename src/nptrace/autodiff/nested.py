@@ -1,11 +1,11 @@
 """Derivatives *inside* a traced function: for algorithms that are defined by differentiation, as Euler-Lagrange is.
 
-The part of the trace that a function makes is cut out, differentiated, and written into the running trace:
+The subgraph that a function makes is cut out, differentiated, and written into the running trace:
 
-    value, slope = push(energy, (x, rate), (rate, None))     # slope = ∂energy/∂x rate, with the second argument held
+    value, derivative = push(energy, (x, rate), (rate, None))  # derivative = ∂energy/∂x rate, the second argument fixed
 
 These work while a trace runs, and only then; ``compile`` or ``interpreted`` what calls them to have numbers. Common
-parts of value and slope merge, since the running graph merges whatever it has built before.
+subexpressions of value and derivative merge, since the running graph merges whatever it has built before.
 """
 
 from __future__ import annotations
@@ -37,41 +37,45 @@ def push(
     function: Callable[..., PyTree], arguments: Sequence[PyTree], directions: Sequence[PyTree]
 ) -> tuple[PyTree, PyTree]:
     """(f(*arguments), its derivative along the directions), by one sweep; a direction None holds its argument."""
-    part = _Part(function, arguments)
+    subgraph = _Subgraph(function, arguments)
     moving = [k for k, d in enumerate(directions) if d is not None]
-    along = [node_of(part.outer, x) for k in moving for x in elements(directions[k])]
-    tangents = {i: len(part.given) + j for j, i in enumerate(part.positions(moving))}
+    along = [node_of(subgraph.outer, x) for k in moving for x in elements(directions[k])]
+    tangents = {i: len(subgraph.given) + j for j, i in enumerate(subgraph.positions(moving))}
     if len(along) != len(tangents):
         raise TraceError("push: a direction has another shape than its argument")
-    graph, values, slopes = derivative.jvp(part.graph, part.outputs, tangents)
-    nodes = part.write(graph, [*values, *slopes], along)
-    return part.folded(nodes[: len(values)]), part.folded(nodes[len(values) :])
+    graph, values, pushed = derivative.jvp(subgraph.graph, subgraph.outputs, tangents)
+    nodes = subgraph.write(graph, [*values, *pushed], along)
+    return subgraph.folded(nodes[: len(values)]), subgraph.folded(nodes[len(values) :])
 
 
 def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
     """∂f/∂(one argument) of a function that returns one number, shaped like the argument, by one reverse sweep."""
-    part = _Part(function, arguments)
-    if len(part.outputs) != 1:
-        raise TraceError(f"gradient: the function returns {len(part.outputs)} numbers, and must return one")
-    graph, _, adjoints = derivative.vjp(part.graph, part.outputs, [len(part.given)], part.positions([wrt]))
-    return symbols(part.outer, part.write(graph, adjoints, [part.outer.const(1)]), part.shapes[wrt])
+    subgraph = _Subgraph(function, arguments)
+    if len(subgraph.outputs) != 1:
+        raise TraceError(f"gradient: the function returns {len(subgraph.outputs)} numbers, and must return one")
+    graph, _, adjoints = derivative.vjp(
+        subgraph.graph, subgraph.outputs, [len(subgraph.given)], subgraph.positions([wrt])
+    )
+    return symbols(subgraph.outer, subgraph.write(graph, adjoints, [subgraph.outer.const(1)]), subgraph.shapes[wrt])
 
 
 def jacobian(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
     """∂f/∂(one argument) of a function that returns one array, of shape result.shape + argument.shape.
 
-    Unrolled, in one forward sweep: every value carries its slopes by the numbers that move it, and by no others.
+    Unrolled, in one forward sweep: every value carries its derivatives by the numbers that move it, and by no others.
     """
-    part = _Part(function, arguments)
-    if len(part.output_shapes) != 1:
+    subgraph = _Subgraph(function, arguments)
+    if len(subgraph.output_shapes) != 1:
         raise TraceError("jacobian: the function must return one array")
-    inputs = part.positions([wrt])
-    made = columns(part.graph, part.outputs, inputs)
-    assert made is not None  # a part has no loops
-    graph, _, slopes = made
+    inputs = subgraph.positions([wrt])
+    made = columns(subgraph.graph, subgraph.outputs, inputs)
+    assert made is not None  # a subgraph has no loops
+    graph, _, tangents = made
     zero = graph.const(0)
-    nodes = [found.get(k, zero) for found in slopes for k in range(len(inputs))]
-    return symbols(part.outer, part.write(graph, nodes, []), (*part.output_shapes[0], *part.shapes[wrt]))
+    nodes = [found.get(k, zero) for found in tangents for k in range(len(inputs))]
+    return symbols(
+        subgraph.outer, subgraph.write(graph, nodes, []), (*subgraph.output_shapes[0], *subgraph.shapes[wrt])
+    )
 
 
 class interpreted:
@@ -98,7 +102,7 @@ class interpreted:
         return self._fold(interpret.evaluate(self.program, flat), (flat.shape[1],))
 
     def _floats(self, inputs: list[float]) -> np.ndarray:
-        """A run over plain floats; where those raise and NumPy gives an infinity or NaN, NumPy is asked."""
+        """A run over plain floats; where those raise and NumPy gives an infinity or NaN, NumPy is used."""
         values, steps = self._start(inputs)
         try:
             for result, rule, operands in steps:
@@ -116,13 +120,13 @@ class interpreted:
         return values, steps
 
     def _fold(self, out: np.ndarray, batch: tuple[int, ...] = ()) -> PyTree:
-        parts, at = [], 0
+        leaves, at = [], 0
         for shape in self.traced.output_shapes:
             count = tree.size(shape)
-            part = out[at : at + count].reshape((*shape, *batch))
-            parts.append(np.moveaxis(part, -1, 0) if batch else part[()])
+            leaf = out[at : at + count].reshape((*shape, *batch))
+            leaves.append(np.moveaxis(leaf, -1, 0) if batch else leaf[()])
             at += count
-        return self.traced.rebuild_output(parts)
+        return self.traced.rebuild_output(leaves)
 
 
 _Step = tuple[int, Callable[..., float], tuple[int, ...]]
@@ -164,7 +168,7 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
 
 
 # -- between the two graphs ------------------------------------------------------------------------------------------
-class _Part:
+class _Subgraph:
     """A function as a graph of its own: its arguments are the first inputs, what it reads from outside the next."""
 
     def __init__(self, function: Callable[..., PyTree], arguments: Sequence[PyTree]) -> None:
@@ -175,11 +179,11 @@ class _Part:
         self.given = [node_of(self.outer, x) for array in arguments for x in elements(array)]
         self.shapes = [np.shape(array) for array in arguments]
         mark = len(self.outer.nodes)  # no other placeholder of this graph has it
-        places = [self.outer.node("input", (mark, k)) for k in range(len(self.given))]
+        placeholders = [self.outer.node("input", (mark, k)) for k in range(len(self.given))]
         symbols_of, at = [], 0
         for shape in self.shapes:
             count = tree.size(shape)
-            symbols_of.append(as_symbols(self.outer, places[at : at + count], shape, truth=False))
+            symbols_of.append(as_symbols(self.outer, placeholders[at : at + count], shape, truth=False))
             at += count
         before, active.differentiable = active.differentiable, True
         try:
@@ -187,37 +191,37 @@ class _Part:
         finally:
             active.differentiable = before
         self.output_shapes = tree.shapes(leaves)
-        self._cut(places, [node_of(self.outer, x) for leaf in leaves for x in elements(leaf)])
+        self._cut(placeholders, [node_of(self.outer, x) for leaf in leaves for x in elements(leaf)])
 
-    def _cut(self, places: list[Node], outputs: list[Node]) -> None:
+    def _cut(self, placeholders: list[Node], outputs: list[Node]) -> None:
         """Copy what depends on the arguments into a graph of its own."""
-        self.graph, own = Graph(), {}
-        for k, place in enumerate(places):
-            own[place] = self.graph.input(k)
-        inner = set(places)
+        self.graph, copies = Graph(), {}
+        for k, placeholder in enumerate(placeholders):
+            copies[placeholder] = self.graph.input(k)
+        inner = set(placeholders)
         for i in self.outer.live(outputs):
             operands = self.outer.operands(i)
             reads = any(x in inner for x in operands)
-            if self.outer.op(i) in _LOOPS and (reads or i > places[-1]):  # a new loop may read them in its body
+            if self.outer.op(i) in _LOOPS and (reads or i > placeholders[-1]):  # a new loop may read them in its body
                 raise TraceError("a function with a loop or a run-time table cannot be differentiated inside a trace")
-            if i in own or not reads:
+            if i in copies or not reads:
                 continue
             for x in operands:
-                self._read(x, own)
+                self._read(x, copies)
             inner.add(i)
             if self.outer.op(i) in ("stop_gradient", "custom_fixed_point", "gradient_bottleneck"):
-                own[i] = self.graph.node(self.outer.op(i), *(own[x] for x in operands))
+                copies[i] = self.graph.node(self.outer.op(i), *(copies[x] for x in operands))
             else:
-                own[i] = derivative.rebuild(self.outer, self.graph, i, own)
+                copies[i] = derivative.rebuild(self.outer, self.graph, i, copies)
         for o in outputs:
-            self._read(o, own)
-        self.outputs = [own[o] for o in outputs]
+            self._read(o, copies)
+        self.outputs = [copies[o] for o in outputs]
 
-    def _read(self, x: Node, own: dict[Node, Node]) -> None:
+    def _read(self, x: Node, copies: dict[Node, Node]) -> None:
         """A node from outside: a constant, or one more input."""
-        if x not in own:
+        if x not in copies:
             known = self.outer.value(x)
-            own[x] = self.graph.input(len(self.given)) if known is None else self.graph.const(known)
+            copies[x] = self.graph.input(len(self.given)) if known is None else self.graph.const(known)
             if known is None:
                 self.given.append(x)
 
@@ -236,9 +240,9 @@ class _Part:
 
     def folded(self, nodes: Sequence[Node]) -> PyTree:
         """The pytree that the function returns, of these nodes."""
-        parts, at = [], 0
+        leaves, at = [], 0
         for shape in self.output_shapes:
             count = tree.size(shape)
-            parts.append(symbols(self.outer, nodes[at : at + count], shape))
+            leaves.append(symbols(self.outer, nodes[at : at + count], shape))
             at += count
-        return self.rebuild(parts)
+        return self.rebuild(leaves)

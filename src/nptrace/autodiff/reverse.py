@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nptrace.autodiff.activity import ActiveValues, refuse_no_iterations
 from nptrace.autodiff.derivative import (
     LARGEST_PULLED_TABLE,
-    STEEP_OPS,
+    SINGULAR_OPS,
     Adjoints,
     NewNodes,
     choice,
     partials,
     rebuild,
 )
-from nptrace.autodiff.steepness import Steep, refuse_no_iterations
 from nptrace.errors import TraceError
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.scope import Scopes
@@ -30,7 +30,7 @@ class Reverse:
 
     def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
-        self.steep, self.wanted = Steep(graph, roots), frozenset(wanted)
+        self.active, self.wanted = ActiveValues(graph, roots), frozenset(wanted)
 
     def visit_all(self, scope: int, primal: NewNodes, region: int | None = None) -> None:
         """The values of a scope; ``region``: the new loop that it has become."""
@@ -59,8 +59,8 @@ class Reverse:
         self.visit_all(old, inside, new)
         start = [primal[x] for x in self.old.nodes[i][2:]]
         # all iterations, even where the loop may stop early: the second loop reads what each of them saved
-        read = any((old, k) in self.steep.carried for k in range(len(params)))
-        read = read or any((i, k) in self.steep.kept for k in range(len(region.saves)))
+        read = any((old, k) in self.active.carried for k in range(len(params)))
+        read = read or any((i, k) in self.active.kept for k in range(len(region.saves)))
         saves = [inside[x] for x in region.saves] + list(params if read else ())
         results = [inside[r] for r in region.results]
         loop = g.repeat(new, start, results, saves, stop=None if read else region.stop)
@@ -103,25 +103,25 @@ class Reverse:
             elif op == "abs":
                 self.add(total, operands[0], g.select(g.less(a[0], zero), g.neg(up), up))
             else:
-                for position, slope in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
-                    self.add(total, operands[position], self.scaled(op, slope, up))
+                for position, partial in partials(g, op, a, primal[i], [self.old.op(x) != "const" for x in operands]):
+                    self.add(total, operands[position], self.scaled(op, partial, up))
 
-    def scaled(self, op: str, slope: Node, up: Node) -> Node:
-        """slope * up, but zero where ``up`` is zero since its branch was not taken: the slope may be infinite there."""
+    def scaled(self, op: str, partial: Node, up: Node) -> Node:
+        """partial * up, but zero where ``up`` is: its branch was not taken, and the partial may be infinite there."""
         g = self.new
-        product = g.mul(slope, up)
-        found = self.mask(up) if op in STEEP_OPS or self.is_steep(slope) else None
+        product = g.mul(partial, up)
+        found = self.mask(up) if op in SINGULAR_OPS or self.may_be_singular(partial) else None
         if found is None:
             return product
         condition, taken = found
         return g.select(condition, product, g.const(0)) if taken else g.select(condition, g.const(0), product)
 
-    def is_steep(self, slope: Node, depth: int = 4) -> bool:
+    def may_be_singular(self, partial: Node, depth: int = 4) -> bool:
         """Whether a value may be infinite or NaN where its branch is not taken; looks only so deep."""
-        n = self.new.nodes[slope]
+        n = self.new.nodes[partial]
         if n[0] in ("mul", "neg", "add", "sub") and depth:
-            return any(self.is_steep(x, depth - 1) for x in n[1:])
-        return n[0] in STEEP_OPS
+            return any(self.may_be_singular(x, depth - 1) for x in n[1:])
+        return n[0] in SINGULAR_OPS
 
     def mask(self, up: Node, depth: int = 8) -> tuple[Node, bool] | None:
         """(condition, value) outside of which an adjoint is zero, if it was made by a select."""
@@ -145,12 +145,12 @@ class Reverse:
                 f"a gradient by a run-time table of {len(inputs)} entries: reverse mode takes tables of at most"
                 f" {LARGEST_PULLED_TABLE}; use the forward derivative (jvp), or make the table a constant"
             )
-        place = g.const(0)
+        flat = g.const(0)
         for axis, size in zip(at, n[2]):
             index = g.minimum(g.maximum(g.unary("floor", axis), g.const(0)), g.const(size - 1))
-            place = g.add(g.mul(place, g.const(size)), index)
+            flat = g.add(g.mul(flat, g.const(size)), index)
         for k, position in enumerate(inputs):
-            here = g.logical("and", g.less(g.const(k - 0.5), place), g.less(place, g.const(k + 0.5)))
+            here = g.logical("and", g.less(g.const(k - 0.5), flat), g.less(flat, g.const(k + 0.5)))
             self.add(total, self.old.input(position), g.select(here, up, g.const(0)))
 
     def add(self, total: Adjoints, node: Node, amount: Node) -> None:
@@ -197,12 +197,12 @@ class Reverse:
         """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
         region = self.old.regions[old]
-        counts = [k for k in range(len(region.params)) if (old, k) in self.steep.carried]  # others take no adjoint
+        counts = [k for k in range(len(region.params)) if (old, k) in self.active.carried]  # others take no adjoint
         up = [total.pop(("item", i, k), zero) for k in counts]
-        saved = [k for k in range(len(region.saves)) if (i, k) in self.steep.kept]
+        saved = [k for k in range(len(region.saves)) if (i, k) in self.active.kept]
         if all(u == zero for u in up) and not any(self.has_adjoint(i, k, total) for k in saved):
             return
-        if region.check_first and self.steep.moves(i, self.wanted):
+        if region.check_first and self.active.moves(i, self.wanted):
             raise refuse_no_iterations()
         captured, cells = self.captured(old)
         new, params = g.open_region(region.count, len(counts) + len(captured) + len(cells), not region.reverse)
@@ -247,7 +247,7 @@ class Reverse:
             n = self.old.nodes[i]
             if n[0] == "lookup_input":
                 found.update(self.old.input(k) for k in self.table_inputs(n))
-            elif n[0] == "saved" and n[3] != region and n[1] not in inside and n[1:3] in self.steep.kept:
+            elif n[0] == "saved" and n[3] != region and n[1] not in inside and n[1:3] in self.active.kept:
                 cells.update((n[1], n[2], row) for row in range(self.old.regions[n[3]].count))
         read = self.scopes.captured(region)
         found.update(x for x in read if self.old.op(x) not in ("rows", "repeat"))

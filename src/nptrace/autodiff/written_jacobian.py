@@ -46,9 +46,9 @@ def written_program(traced: Trace, sig: Signature, chosen: Sequence[int], at_zer
         return None
     new, values, tangents = made
     zero = new.const(0)
-    slopes = [found.get(k, zero) for found in tangents[: len(outputs)] for k in range(len(chosen))]
+    entries = [found.get(k, zero) for found in tangents[: len(outputs)] for k in range(len(chosen))]
     invalid = [functools.reduce(new.add, values[len(outputs) :])] if flags else []
-    return ssa.build(new, [*slopes, *invalid], sum(sig.sizes), names=sig.labels())
+    return ssa.build(new, [*entries, *invalid], sum(sig.sizes), names=sig.labels())
 
 
 def code_of(program: Program, number: np.dtype, store: Cache | None, host: machine.Host, key: str | None) -> Code:

@@ -29,17 +29,18 @@ INLINE real hsum(real x)
 
 
 _MIRRORS = {"side": (1, -1, 1, -1), "end": (1, 1, -1, -1), "cross": (1, -1, -1, 1)}  # registers of signs, by lane
-_SIGNS = {  # of four numbers: their register, and whether it is to be turned round
-    tuple(turn * sign > 0 for sign in signs): (name, turn < 0)
+_SIGNS = {  # of four numbers: their register, and whether it is to be negated
+    tuple(factor * sign > 0 for sign in signs): (name, factor < 0)
     for name, signs in {"": (1, 1, 1, 1), **_MIRRORS}.items()
-    for turn in (1, -1)
+    for factor in (1, -1)
 }
 
 
 class Split:
     """Which numbers of the state a thread holds for its lane alone (``fours``), and which all four hold (``ones``).
 
-    ``kept`` are the values that the body hands out, ``outputs[k]`` the place of output k in it and its lane, or None.
+    ``kept`` are the values that the body hands out, ``outputs[k]`` the position of output k in it and its lane, or
+    None.
     """
 
     def __init__(self, program: Program, layout: Layout) -> None:
@@ -74,17 +75,17 @@ def _check(program: Program, layout: Layout) -> None:
     """Refuse what four threads cannot share."""
     if program.lanes != LANES:
         raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
-    places = layout.places()
-    if any(s.op == "lookup_input" and places[s.detail[0]][0] == "state" for s in walk(program.body)):
+    locations = layout.locations()
+    if any(s.op == "lookup_input" and locations[s.detail[0]][0] == "state" for s in walk(program.body)):
         raise InputError("a table that is part of the state cannot be split among the threads of a element")
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
     """Offsets of the numbers of the state that are read side by side, lane by lane, none of them twice."""
-    places, fours, taken = layout.places(), list[tuple[int, ...]](), set[int]()
+    locations, fours, taken = layout.locations(), list[tuple[int, ...]](), set[int]()
     for s in walk(program.body):
         if s.op == "input" and s.result in program.wide:
-            at = [places[k] for k in s.detail]
+            at = [locations[k] for k in s.detail]
             offsets = tuple(offset for _, offset in at)
             if all(area == "state" for area, _ in at) and not taken.intersection(offsets):
                 taken.update(offsets)
@@ -120,7 +121,7 @@ class LaneBody(Body):
             self.constants[s.result] = s.detail[0]
             return self._wide_constant(s.detail[0])
         if s.result in self.program.wide and s.op == "input":
-            return self._wide_input([self.places[k] for k in s.detail])
+            return self._wide_input([self.locations[k] for k in s.detail])
         return super().value(s)
 
     def _wide_constant(self, values: Sequence[float]) -> str:
@@ -135,14 +136,14 @@ class LaneBody(Body):
             self.mirrored[key] = e.new(f"{name} * {e.const(abs(first))}" if name else e.const(abs(first)))
         return f"(-{self.mirrored[key]})" if minus else self.mirrored[key]
 
-    def _wide_input(self, places: Sequence[tuple[str, int]]) -> str:
-        e, offsets = self.e, tuple(offset for _, offset in places)
-        if offsets in self.split.fours and all(area == "state" for area, _ in places):
+    def _wide_input(self, locations: Sequence[tuple[str, int]]) -> str:
+        e, offsets = self.e, tuple(offset for _, offset in locations)
+        if offsets in self.split.fours and all(area == "state" for area, _ in locations):
             return f"four[{self.split.fours.index(offsets)}]"
-        area = places[0][0]
-        if area != "state" and len({a for a, _ in places}) == 1:
+        area = locations[0][0]
+        if area != "state" and len({a for a, _ in locations}) == 1:
             return e.new(e.element(area, at_lane(offsets)))
-        return e.new(_chosen([self.load(*place) for place in places]))
+        return e.new(_chosen([self.load(*location) for location in locations]))
 
     def load(self, area: str, offset: int) -> str:
         if area != "state":
@@ -169,7 +170,7 @@ def _chosen(values: Sequence[str]) -> str:
 
 
 def at_lane(offsets: Sequence[int]) -> str:
-    """The place of the lane's own number, written as a sum where the places are evenly spaced."""
+    """The index of the lane's own number, written as a sum where the indices are evenly spaced."""
     step = offsets[1] - offsets[0]
     if all(b - a == step for a, b in pairwise(offsets)):
         return f"{offsets[0]} + {step} * lane"

@@ -35,7 +35,7 @@ class Layout:
     def total(self) -> int:
         return sum(count for _, count in self.runs)
 
-    def places(self) -> list[tuple[str, int]]:
+    def locations(self) -> list[tuple[str, int]]:
         """(area, offset in it) of every input."""
         used: Counter[str] = Counter()
         out = []
@@ -61,7 +61,7 @@ class Walk:
 
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         self.program, self.layout, self.e = program, layout, emitter
-        self.places = layout.places()
+        self.locations = layout.locations()
         self.names: dict[Hashable, str] = {}
         self.constants: dict[int, float] = {}
         self.tapes: dict[int, tuple[int, int]] = {}  # loop or rows: (first number of its memory, numbers a row)
@@ -110,7 +110,7 @@ class Walk:
             self.constants[s.result] = s.detail[0]
             return e.const(s.detail[0])
         if op == "input":
-            return self.load(*self.places[s.detail[0]])
+            return self.load(*self.locations[s.detail[0]])
         if op == "item":
             return self.names["item", s.operands[0], s.detail[0]]
         if op == "saved":
@@ -134,7 +134,7 @@ class Walk:
             return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
         if op == "lookup_input":
             first, shape = s.detail
-            area, offset = self.places[first]
+            area, offset = self.locations[first]
             return self.kept_nan(s.operands, e.gather_input(area, offset, self.flat(a, shape)))
         return getattr(e, _METHODS.get(op, op))(*a)
 

@@ -76,12 +76,12 @@ class _Kernel(Walk):
         self.labels = self.block_began = 0
         self.wide = WideEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
-        self.places_of: dict[int, list[int]] = defaultdict(list)  # of the outputs, by their values
+        self.locations_of: dict[int, list[int]] = defaultdict(list)  # of the outputs, by their values
         for k, output in enumerate(program.outputs):
-            self.places_of[output].append(k)
+            self.locations_of[output].append(k)
         self.handed_out: dict[int, list[Operation]] = defaultdict(list)  # lanes that are outputs, by their wide values
         for s in program.body:
-            if isinstance(s, Operation) and s.op == "extract" and s.result in self.places_of:
+            if isinstance(s, Operation) and s.op == "extract" and s.result in self.locations_of:
                 self.handed_out[s.operands[0]].append(s)
 
     def text(self) -> str:
@@ -102,7 +102,7 @@ class _Kernel(Walk):
 
     def hand_out(self, s: Operation) -> None:
         """Outputs are written as soon as they are known: hundreds of a Jacobian would be kept for nothing."""
-        for k in self.places_of.pop(s.result, ()):
+        for k in self.locations_of.pop(s.result, ()):
             self.e.store(self.names[s.result], "%out", k)
             self.cut()
         for number in self.handed_out.pop(s.result, ()):
@@ -113,11 +113,11 @@ class _Kernel(Walk):
     def clear(self) -> None:
         """Zeros among the outputs: a Jacobian is mostly of them, in long runs."""
         zeros = {s.result for s in self.program.body if isinstance(s, Operation) and repr(s.detail) == "(0.0,)"}
-        places = sorted(k for zero in zeros for k in self.places_of.get(zero, ()))
-        if 2 * len(places) > len(self.program.outputs):
-            self.e.clear("%out", places[0], places[-1] + 1 - places[0])
+        locations = sorted(k for zero in zeros for k in self.locations_of.get(zero, ()))
+        if 2 * len(locations) > len(self.program.outputs):
+            self.e.clear("%out", locations[0], locations[-1] + 1 - locations[0])
             for zero in zeros:
-                self.places_of.pop(zero, None)
+                self.locations_of.pop(zero, None)
 
     def cut(self) -> None:
         """End a long block. The branch is never taken, for there is always an output; LLVM does not know."""
@@ -165,12 +165,12 @@ class _Kernel(Walk):
         slot = self.constants.get(s.operands[1], -1.0)
         if slot != int(slot) or not 0 <= slot < shape[1]:
             return None
-        area, offset = self.places[first]
+        area, offset = self.locations[first]
         return self.load(area, self._tape_index((offset, shape[1]), int(slot), counter))
 
     def _wide_value(self, s: Operation, truth: bool) -> str:
         if s.op == "input":
-            return self.wide.load_each([self.places[k] for k in s.detail])
+            return self.wide.load_each([self.locations[k] for k in s.detail])
         if s.op == "gather":
             return self.wide.gather([self.names[x] for x in s.operands], truth)
         if s.op == "broadcast":

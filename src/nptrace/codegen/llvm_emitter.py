@@ -326,13 +326,13 @@ class WideEmitter(LLVMEmitter):
         """All lanes read the same memory."""
         return self._gather(f"%{area}", self.index_add(flat, self.index_const(offset)))
 
-    def load_each(self, places: Sequence[tuple[str, int]]) -> str:
+    def load_each(self, locations: Sequence[tuple[str, int]]) -> str:
         """Numbers from anywhere, one for each lane."""
-        area, first = places[0]
-        if list(places) == [(area, first + lane) for lane in range(self.lanes)]:
+        area, first = locations[0]
+        if list(locations) == [(area, first + lane) for lane in range(self.lanes)]:
             address = self.new(f"getelementptr {self.scalar}, ptr %{area}, i64 {first}")
             return self.new(f"load {self.type}, ptr {address}, align {self.bits // 8}")
-        return self.gather([self.narrow.load(f"%{area}", offset) for area, offset in places])
+        return self.gather([self.narrow.load(f"%{area}", offset) for area, offset in locations])
 
     def gather(self, numbers: Sequence[str], truth: bool = False) -> str:
         whole, one = (self.bool_type, "i1") if truth else (self.type, self.scalar)
@@ -352,8 +352,8 @@ class WideEmitter(LLVMEmitter):
         return self.new(f"extractelement {self.bool_type if truth else self.type} {whole}, i64 {lane}")
 
     def permute(self, whole: str, order: Sequence[int], truth: bool = False) -> str:
-        kind, places = self.bool_type if truth else self.type, ", ".join(f"i32 {lane}" for lane in order)
-        return self.new(f"shufflevector {kind} {whole}, {kind} poison, <{self.lanes} x i32> <{places}>")
+        kind, indices = self.bool_type if truth else self.type, ", ".join(f"i32 {lane}" for lane in order)
+        return self.new(f"shufflevector {kind} {whole}, {kind} poison, <{self.lanes} x i32> <{indices}>")
 
     def hsum(self, whole: str) -> str:
         """Sum four lanes, in pairs."""

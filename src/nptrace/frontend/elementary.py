@@ -280,7 +280,7 @@ def log10(x: Element) -> Element:
 
 
 def _exact_at_powers(y: Element) -> Element:
-    """A whole number where y is one but for its rounding: floor(log10(1000)) is 3. floor leaves the slope to y."""
+    """A whole number where y is one but for its rounding: floor(log10(1000)) is 3. floor leaves the derivative to y."""
     off = y - rint(y)
     return y - select(absolute(off) <= 4e-16 * absolute(y), floor(off * 2.0**52) * 2.0**-52, 0.0)
 

@@ -190,12 +190,12 @@ class Graph(Arithmetic):
             raise refusal(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
         if 0 in shape:
             raise refusal(f"lookup: a table of shape {shape} has nothing to read")
-        places = [x for p in position if (x := self.value(p)) is not None]
-        if any(map(math.isnan, places)):
+        coordinates = [x for p in position if (x := self.value(p)) is not None]
+        if any(map(math.isnan, coordinates)):
             return self.const(math.nan)
-        if len(places) < len(position):
+        if len(coordinates) < len(position):
             return self.node(*start, *map(self.decide_by, position))
-        at = [int(np.clip(np.floor(p), 0, n - 1)) for p, n in zip(places, shape)]
+        at = [int(np.clip(np.floor(p), 0, n - 1)) for p, n in zip(coordinates, shape)]
         return known(int(np.ravel_multi_index(at, shape)))
 
     def random(self, part: Part, *words: Node) -> Node:
@@ -237,7 +237,7 @@ class Graph(Arithmetic):
         return self.node("item", repeat, k)
 
     def stop_gradient(self, a: Node) -> Node:
-        """The number of ``a`` without its slope: only where a graph is to be differentiated."""
+        """The number of ``a`` without its derivative: only where a graph is to be differentiated."""
         return a if self.op(a) in ("const", "stop_gradient") else self.node("stop_gradient", a)
 
     def gradient_bottleneck(self, a: Node) -> Node:
@@ -249,7 +249,7 @@ class Graph(Arithmetic):
         )
 
     def custom_fixed_point(self, a: Node, closer: Node) -> Node:
-        """The number of ``a`` with the slope of ``closer``: as ``stop_gradient``."""
+        """The number of ``a`` with the derivative of ``closer``: as ``stop_gradient``."""
         return self.node("custom_fixed_point", a, closer)
 
     def rows(self, count: int, values: Sequence[Node]) -> Node:

@@ -75,7 +75,7 @@ def foreign(error: BaseException) -> str | None:
 
 
 def _frames(frame: types.FrameType | None) -> Iterator[tuple[str, int]]:
-    while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies who asked for the trace
+    while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies the caller of the trace
         yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
 

@@ -34,7 +34,7 @@ def across_steps(program: Program, state: Mapping[int, int]) -> Program | None:
 
     Args:
         program: one loop that ends early, and what stands beside it.
-        state: by the number of each input of the state, the place of its next value among the outputs.
+        state: by the number of each input of the state, the position of its next value among the outputs.
 
     Returns:
         The program, whose results are those of the last step; None where the loop cannot be flattened.
@@ -169,7 +169,7 @@ class _Flattening:
     def _begun(
         self, inner: Loop, first: int, write: Callable[..., int]
     ) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """({what the inner loop carries: what that is in an iteration}, [(carried value, its place)]).
+        """({what the inner loop carries: what that is in an iteration}, [(carried value, its position)]).
 
         What goes through unchanged is what it began as, and what its body does not read need not be carried.
         """

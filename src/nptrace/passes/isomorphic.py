@@ -59,7 +59,7 @@ def find(
 ) -> dict[int | None, Packs]:
     """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members.
 
-    across: also operations on numbers of two groups, if every group meets the one so many places after it.
+    across: also operations on numbers of two groups, if every group meets the one so many positions after it.
     """
     found: dict[int | None, Packs] = {}
     _search(body, None, constants, lanes, across, found)
@@ -82,10 +82,10 @@ def _search(
     for s in body:
         if isinstance(s, Loop):
             _search(s.body, s, constants, lanes, across, found)
-            place = {p: k for k, p in enumerate(s.params)}
+            position = {p: k for k, p in enumerate(s.params)}
             for group in found[s.node].all:
-                if all(p in place for p in group):
-                    slots = [place[p] for p in group]
+                if all(p in position for p in group):
+                    slots = [position[p] for p in group]
                     hints.append(tuple(s.initial[k] for k in slots))
                     hints.append(tuple(items.get((s.node, k), -1) for k in slots))
     scope = _Scope(body, loop, constants, lanes, across)
@@ -102,7 +102,7 @@ class _Scope:
         self.made: dict[int, Operation] = {}
         self.order: list[tuple[int, Operation, int]] = []  # what is made here: (value, maker, kind of operation)
         self.level: dict[int, int] = {}
-        self.readers: dict[int, list[tuple[int, int]]] = defaultdict(list)  # of a value: (level, place in the order)
+        self.readers: dict[int, list[tuple[int, int]]] = defaultdict(list)  # of a value: (level, position in the order)
         self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
         level, order, readers = self.level, self.order, self.readers
         kinds: dict[tuple, int] = {}
@@ -149,7 +149,7 @@ class _Scope:
         """Leaves that are read for the same operations, in parts of equal size: group after group."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
-            uses = sorted([self.order[place][1].op for _, place in self.readers[x]])
+            uses = sorted([self.order[position][1].op for _, position in self.readers[x]])
             classes[tuple(uses)].append(x)
             for op in ("sin", "cos"):  # joint angles, whatever else is done with them
                 if op in uses:
@@ -197,24 +197,24 @@ class _Scope:
         met: list[Pack] = []
         seen: set[Pack] = set()
         readers, order = self.readers, self.order
-        waiting: dict[int, set[int]] = {}  # places of what reads packs, by level: nothing else can become one
+        waiting: dict[int, set[int]] = {}  # positions of what reads packs, by level: nothing else can become one
         levels: list[int] = []  # of these, a heap
 
         def wait(group: Pack) -> None:
             for value in group:
-                for level, place in readers.get(value, ()):
+                for level, position in readers.get(value, ()):
                     if level in waiting:
-                        waiting[level].add(place)
+                        waiting[level].add(position)
                     else:
-                        waiting[level] = {place}
+                        waiting[level] = {position}
                         heappush(levels, level)
 
         for group in packs.all:
             wait(group)
         while levels:
             strict: dict[tuple, list[_Placed]] = {}
-            for place in sorted(waiting.pop(heappop(levels))):
-                value, maker, kind = order[place]
+            for position in sorted(waiting.pop(heappop(levels))):
+                value, maker, kind = order[position]
                 found = self._signature(maker, kind, packs.of)
                 if found is not None:
                     strict.setdefault(found[0], []).append((found[1], value))
@@ -261,22 +261,22 @@ class _Scope:
 
     def _signature(self, s: Operation, kind: int, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
         """(what is done to which packs and values, in which lane), or None for what belongs to no group."""
-        lanes, constants, places, met = self.lanes, self.constants, [], []
+        lanes, constants, positions, met = self.lanes, self.constants, [], []
         for x in s.operands:
-            places.append(place := of.get(x))
-            if place is not None:
-                met.append(place)
+            positions.append(position := of.get(x))
+            if position is not None:
+                met.append(position)
         lane, mixed = met[0][1], False
         if len(met) > 1:
-            for place in met:
-                mixed = mixed or place[1] != lane
+            for position in met:
+                mixed = mixed or position[1] != lane
             lane = max(met)[1]  # of the youngest pack: who makes a product of two groups has the longer way behind it
             if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over groups
         described = []
-        for x, place in zip(s.operands, places):
-            if place is not None:
-                described.append(place[0] * lanes + (place[1] - lane) % lanes)
+        for x, position in zip(s.operands, positions):
+            if position is not None:
+                described.append(position[0] * lanes + (position[1] - lane) % lanes)
             else:
                 described.append(_CONSTANT if x in constants else _VALUE + x)
         if s.op in _UNORDERED:

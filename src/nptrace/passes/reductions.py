@@ -52,7 +52,7 @@ class _Regrouping:
     def body(self, statements: Sequence[Statement], node: int | None) -> list[Statement]:
         """The statements of a loop (``node``), or those outside of loops."""
         packs = self.found[node]
-        place = {s.result: k for k, s in enumerate(statements) if isinstance(s, Operation)}
+        position = {s.result: k for k, s in enumerate(statements) if isinstance(s, Operation)}
         own = [s for s in statements if isinstance(s, Operation) and s.result not in packs.of]
         made = {s.result: s for s in own if s.op in _SUMS or s.op == "mul"}
         inner = {x for s in made.values() for x, _ in _added(s)[1] if x in made and self.readers[x] == 1}
@@ -63,7 +63,7 @@ class _Regrouping:
                 continue
             groups, rest = self._by_group(_terms(root, made, inner), packs)
             if groups:
-                total, minus = self._parts(groups, place, early, None if rest else root.result)
+                total, minus = self._parts(groups, position, early, None if rest else root.result)
                 instead[root.result] = self._chain([_Term(minus, (total,)), *rest], root.result) if rest else []
         out: list[Statement] = list(early[-1])
         for k, s in enumerate(statements):
@@ -100,7 +100,7 @@ class _Regrouping:
         return ("constant", -1) if x in self.constants else ("value", x if strict else -1)
 
     def _parts(
-        self, groups: list[list[_Term]], place: dict[int, int], early: dict[int, list[Statement]], name: int | None
+        self, groups: list[list[_Term]], position: dict[int, int], early: dict[int, list[Statement]], name: int | None
     ) -> tuple[int, bool]:
         """(sum over the groups, whether it is to be subtracted); every part is written as soon as it can be."""
         minus = all(group[0].minus for group in groups)  # never without a rest: every sum begins with a plus
@@ -109,7 +109,7 @@ class _Regrouping:
             own = [group[lane] for group in groups]
             lines = self._chain([replace(t, minus=t.minus != minus) for t in own], None)
             parts.append(lines[-1].result if lines else own[0].factors[0])
-            when.append(max(place.get(x, -1) for term in own for x in term.factors))
+            when.append(max(position.get(x, -1) for term in own for x in term.factors))
             early[when[-1]] += lines
         pairs = [self._new("add", *parts[:2]), self._new("add", *parts[2:])]
         early[max(when[:2])].append(pairs[0])

@@ -146,8 +146,8 @@ class _Scope:
                 self._wide_statement(unit)
 
     def _units(self) -> list[tuple[int, int, int, Statement | Pack]]:
-        """(when, level, place, what) of everything that is to be written."""
-        place = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
+        """(when, level, position, what) of everything that is to be written."""
+        position = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
         level, of = self.packs.level, self.packs.of
         units: list[tuple[int, Statement | Pack]] = []
         for s in self.body:
@@ -162,15 +162,15 @@ class _Scope:
         out: list[tuple[int, int, int, Statement | Pack]] = []
         for height, unit in units:
             if isinstance(unit, Operation):
-                at = place[unit.result]
+                at = position[unit.result]
                 time = when[unit.result] = max(at, *map(when.get, unit.operands, repeat(-1)), -1)
                 out.append((time, 2 * height + 1, at, unit))
                 continue
             members = unit if isinstance(unit, tuple) else (unit.node,)
             needs = reads(unit) if isinstance(unit, Loop) else [x for m in members for x in self.made[m].operands]
-            time = max([*[place[m] for m in members], *[when.get(x, -1) for x in needs]])
+            time = max([*[position[m] for m in members], *[when.get(x, -1) for x in needs]])
             when.update(dict.fromkeys(members, time))
-            out.append((time, 2 * height + (not isinstance(unit, Loop)), place[members[0]], unit))
+            out.append((time, 2 * height + (not isinstance(unit, Loop)), position[members[0]], unit))
         return out
 
     # -- statements ---------------------------------------------------------------------------------------------------
@@ -233,25 +233,25 @@ class _Scope:
     def _loop(self, loop: Loop) -> Loop:
         """Carried values side by side in the body are carried as one."""
         inner = _Scope(self.shared, loop.body, loop, self)
-        place = {p: k for k, p in enumerate(loop.params)}
-        groups = [g for g in inner.packs.all if all(p in place for p in g)]
+        position = {p: k for k, p in enumerate(loop.params)}
+        groups = [g for g in inner.packs.all if all(p in position for p in g)]
         together = {p for g in groups for p in g}
         groups += self._overwritten(loop, inner.packs, together)
         together = {p for g in groups for p in g}
         single = [p for p in loop.params if p not in together]
         for slot, p in enumerate(single):
-            self.slots[loop.node, place[p]] = (slot, None)
+            self.slots[loop.node, position[p]] = (slot, None)
         params: list[int] = list(single)
         for group in groups:
             for lane, p in enumerate(group):
-                self.slots[loop.node, place[p]] = (len(params), lane)
+                self.slots[loop.node, position[p]] = (len(params), lane)
             inner.wides[group] = self.shared.new(wide=True)
             params.append(inner.wides[group])
-        initial = [self.scalar(loop.initial[place[p]]) for p in single]
-        initial += [self.wide(tuple(loop.initial[place[p]] for p in g)) for g in groups]
+        initial = [self.scalar(loop.initial[position[p]]) for p in single]
+        initial += [self.wide(tuple(loop.initial[position[p]] for p in g)) for g in groups]
         inner.rewrite()
-        results = [inner.scalar(loop.results[place[p]]) for p in single]
-        results += [inner.wide(tuple(loop.results[place[p]] for p in g)) for g in groups]
+        results = [inner.scalar(loop.results[position[p]]) for p in single]
+        results += [inner.wide(tuple(loop.results[position[p]] for p in g)) for g in groups]
         saves = tuple(map(inner.scalar, loop.saves))
         stop = None if loop.stop is None else self.slots[loop.node, loop.stop][0]
         return Loop(
@@ -290,10 +290,10 @@ class _Scope:
         if value not in self.own:
             assert self.outer is not None
             return self.outer.scalar(value)
-        place = self.packs.of.get(value)
-        if place is None or (value in self.made and self.made[value].op == "input"):
+        position = self.packs.of.get(value)
+        if position is None or (value in self.made and self.made[value].op == "input"):
             return value
-        whole, lane = self.wides[self.packs.all[place[0]]], place[1]
+        whole, lane = self.wides[self.packs.all[position[0]]], position[1]
         if (whole, lane) not in self.numbers:
             self.numbers[whole, lane] = self._emit("extract", (whole,), (lane,), wide=False)
         return self.numbers[whole, lane]
@@ -320,8 +320,8 @@ class _Scope:
             return self._emit("broadcast", (self.scalar(group[0]),))
         if all(m is not None and m.op == "input" for m in makers):
             return self._emit("input", (), tuple(m.detail[0] for m in makers if m is not None))
-        places = {self.packs.of[v] for v in group if v in self.packs.of and v in self.own}
-        if self.shared.across and len(places) == len(group) and len({pack for pack, _ in places}) == 1:
+        positions = {self.packs.of[v] for v in group if v in self.packs.of and v in self.own}
+        if self.shared.across and len(positions) == len(group) and len({pack for pack, _ in positions}) == 1:
             pack = self.packs.all[self.packs.of[group[0]][0]]
             return self._emit("permute", (self.wide(pack),), tuple(self.packs.of[v][1] for v in group))
         if (sides := self._pulled(group, _DEEPEST)) is not None:

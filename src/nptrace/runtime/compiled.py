@@ -213,8 +213,8 @@ def _for_lanes(code: Program, layout: Layout) -> Program:
     """Return a program whose lanes wait for each other as little as they can."""
     flat = flattened(code)
     if len(code.outputs) == layout.size("state"):
-        places = enumerate(layout.places())
-        flat = across_steps(flat, {k: at for k, (area, at) in places if area == "state"}) or flat
+        locations = enumerate(layout.locations())
+        flat = across_steps(flat, {k: at for k, (area, at) in locations if area == "state"}) or flat
     return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
 
 
@@ -287,12 +287,12 @@ def _full_key(key: str, target: str, dtype: np.dtype, lanes: int | None, host: m
 
 
 def machine_key(host: machine.Host) -> tuple[str, ...]:
-    return host.triple, host.cpu, host.features, machine.version(), machine.code_model()
+    return host.triple, host.cpu, host.features, str(host.level), machine.version(), machine.code_model()
 
 
 @functools.cache
 def own_sources() -> str:
-    """The digest of this package: a key says nothing about how programs are emitted."""
+    """Return the digest of this package: a key says nothing about how programs are emitted."""
     state = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         state.update(path.name.encode() + path.read_bytes())

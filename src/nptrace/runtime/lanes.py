@@ -8,6 +8,7 @@ to spare: there the double width runs no faster, and takes LLVM two to four time
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 
@@ -59,7 +60,7 @@ def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations:
 
 
 def _measured(host: machine.Host, dtype: np.dtype, cache: Cache | None, native: int) -> int:
-    options = candidates(host, dtype)
+    host, options = dataclasses.replace(host, level=3), candidates(host, dtype)
     key = digest("lanes", 2, host.cpu, host.features, machine.version(), dtype.name)
     if key not in _remembered:
         entry = cache.get(key) if cache else None

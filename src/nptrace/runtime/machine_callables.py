@@ -32,10 +32,10 @@ class Native(Function):
         self.code, self.lanes = code, code.lanes
         self._local = threading.local()
         shapes = list(itertools.chain(*signature.shapes))
-        self._slots, places, at = [], code.layout.places(), 0
+        self._slots, locations, at = [], code.layout.locations(), 0
         for shape in [*shapes, *[()] * len(signature.hidden)]:
             count = tree.size(shape)
-            area, offset = places[at] if count else ("rest", 0)
+            area, offset = locations[at] if count else ("rest", 0)
             self._slots.append((area, offset, count, shape))
             at += count
         outputs = signature.output_shapes
@@ -149,7 +149,7 @@ class Batch(Function):
         super().__init__(signature, code.dtype, program)
         self.code, self.lanes = code, code.lanes
         self._can_advance = code.roll is not None
-        self._places = code.layout.places()
+        self._locations = code.layout.locations()
         self._local = threading.local()
 
     def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
@@ -192,17 +192,17 @@ class Batch(Function):
                 kept.clear()
             kept[count] = Blocks(self.code, count)
         blocks = kept[count]
-        places, at = self._places, 0
+        locations, at = self._locations, 0
         shapes = list(itertools.chain(*signature.shapes))
         with np.errstate(over="ignore"):
             for k, (leaf, shape) in enumerate(zip(leaves, shapes)):
                 size = tree.size(shape)
                 if size:
-                    area, offset = places[at]
+                    area, offset = locations[at]
                     self._put(blocks.areas[area], offset, size, leaf, moving[k], k, elements)
                 at += size
             for number in signature.hidden:
-                area, offset = places[at]
+                area, offset = locations[at]
                 self._put(blocks.areas[area], offset, 1, np.asarray(number), False, -1, elements)
                 at += 1
         return blocks, elements

@@ -1,4 +1,4 @@
-"""How exact an answer can be: known only where the program runs, in double or in single precision."""
+"""How exact a result can be: known only where the program runs, in double or in single precision."""
 
 from __future__ import annotations
 

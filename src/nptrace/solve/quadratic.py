@@ -3,7 +3,7 @@
 min ½ xᵀHx + fᵀx with E x = e and low <= A x <= high, H positive definite where E leaves x free. An infinite bound is
 none. Plain NumPy without branches on values: it is traced and compiled with whatever needs the solution. Every step
 solves one quasi-definite system, [H + AᵀWA, Eᵀ; E, 0]; zeros of H, A and E that are known while tracing cost nothing,
-so the order of the unknowns decides how much work it is (``factor``). Programs without known zeros are solved by
+so the order of the unknowns decides how much work it is (``factor``). QPs without known zeros are solved by
 loops (``dense``): more work, far less code.
 
 What comes back is data: the solution, whether it is one, and a point to start from next time.
@@ -26,7 +26,7 @@ from nptrace.solve.precision import reachable
 
 INFINITE = 1e20  # bounds beyond this are none
 ITERATIONS, TOLERANCE = 40, 1e-9
-_HEAVY = 1e3  # multipliers beyond this make slopes and products of slack and multiplier larger by themselves
+_HEAVY = 1e3  # multipliers beyond this make gradients and products of slack and multiplier larger by themselves
 _LONG, _CENTRED = 18, 0.8  # steps from which on every third only levels the products, at so much of their mean
 _BACK = 0.995  # of the way to the nearest bound
 _LOST = 1e12  # an error beyond which no solution is found any more
@@ -91,7 +91,7 @@ class QPSolution:
     infeasible: Scalar  # a combination of the constraints contradicts itself
     iterations: Scalar
     primal: Scalar  # largest violation of a constraint
-    dual: Scalar  # largest slope that is left
+    dual: Scalar  # largest remaining gradient
     gap: Scalar  # mean product of slack and multiplier
     point: QPIterate
 
@@ -141,7 +141,7 @@ def solve(
 
     start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
     where it meets them all it has found the solution, else the method starts from there, with ``least`` slacks and
-    multipliers of the size of the program's numbers. tolerance: of violations, slopes and products of slack and
+    multipliers of the size of the numbers of the QP. tolerance: of violations, gradients and products of slack and
     multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
     """
     with np.errstate(all="ignore"):  # the status shows what is not finite
@@ -207,7 +207,7 @@ def _solve(
 
 
 def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
-    """(largest violation, largest slope left, mean of slack times multiplier)."""
+    """(largest violation, largest remaining gradient, mean of slack times multiplier)."""
     has_low, has_high = _bounded(qp)
     reach = qp.A @ point.x
     over = np.where(has_low, np.abs(reach - point.slack_lower - qp.low), 0.0)
@@ -218,7 +218,7 @@ def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree,
 
 
 def _bounded(qp: QP) -> tuple[PyTree, PyTree]:
-    """Which bounds there are; one that is NaN is one, and spoils the answer."""
+    """Which bounds there are; one that is NaN is one, and spoils the result."""
     return ~(qp.low <= -INFINITE), ~(qp.high >= INFINITE)
 
 
@@ -320,7 +320,7 @@ class _Newton:
         )
 
     def residual(self) -> Scalar:
-        """The largest violation or slope."""
+        """The largest violation or gradient."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.gradient])))
 
     def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, PyTree]:

@@ -64,7 +64,7 @@ class StagewiseSolution:
     infeasible: Scalar  # a combination of the constraints contradicts itself
     iterations: Scalar
     primal: Scalar  # largest violation of a bound
-    dual: Scalar  # largest slope by an input that is left
+    dual: Scalar  # largest remaining derivative by an input
     gap: Scalar  # mean product of slack and multiplier
     point: StagewiseIterate
 
@@ -136,7 +136,7 @@ def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Sca
 
 
 def _bounded(stages: Stages) -> tuple[PyTree, PyTree]:
-    """Which bounds there are; one that is NaN is one, and spoils the answer."""
+    """Which bounds there are; one that is NaN is one, and spoils the result."""
     return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
 
 
@@ -299,7 +299,7 @@ def _moved(point: StagewiseIterate, step: StagewiseIterate, far: Scalar, stays: 
 
 
 def _residuals(stages: Stages, point: StagewiseIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
-    """(largest violation, largest slope by an input, mean of slack times multiplier)."""
+    """(largest violation, largest derivative by an input, mean of slack times multiplier)."""
 
     def stage(carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate]) -> tuple[tuple[PyTree, ...], PyTree]:
         costate, primal, dual, gap = carry
@@ -337,7 +337,7 @@ def _closer(stages: Stages, x: ndarray, point: StagewiseIterate) -> StagewiseIte
 
 
 def _contradiction(stages: Stages, x: ndarray, point: StagewiseIterate) -> Scalar:
-    """1 where multipliers prove that no inputs meet all bounds (Farkas): their slope is 0, their bound negative."""
+    """1 where multipliers prove that no inputs meet all bounds (Farkas): derivative 0, a negative bound."""
     free = rollout(stages, x, 0.0 * point.u)
 
     def stage(

@@ -41,9 +41,9 @@ def _words(function: object) -> list[str]:
         if function is known:
             return [f"calls {word}"]
     if isinstance(owner, types.ModuleType) and owner.__name__ in _MODULES and name not in _PURE:
-        return [f"asks {_MODULES[owner.__name__]} ({name})"]
+        return [f"calls {_MODULES[owner.__name__]} ({name})"]
     if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _NOW:
-        return [f"asks a clock ({name})"]
+        return [f"reads a clock ({name})"]
     if isinstance(owner, (io.IOBase, socket.socket)):
         return [f"reads or writes a file ({name})"]
     return []

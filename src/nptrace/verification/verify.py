@@ -14,7 +14,7 @@ from nptrace.ir.graph import Graph, Node
 from nptrace.verification.closure_state import ClosureState
 from nptrace.verification.effects import effect_of
 
-_ROUNDING = 1e-15  # of an argument: what a function's own answer moves by then, no comparison of roundings can tell
+_ROUNDING = 1e-15  # of an argument: what a function's own result changes by then, no comparison of roundings can tell
 _REMEDY = "a traced function must be pure: pass state as an argument and return the new one"
 
 
@@ -65,7 +65,7 @@ def _refuse(words: str) -> None:
 def _warm_up(function: Callable[..., PyTree], examples: tuple, around: ClosureState, seed: int) -> ClosureState:
     """Return the surroundings of a function after its first calls, on numbers.
 
-    What it computes once and keeps is no hidden state if it is always the same and changes no answer. What it does
+    What it computes once and keeps is no hidden state if it is always the same and changes no result. What it does
     besides computing would not be done by compiled code.
     """
     try:
@@ -129,7 +129,7 @@ def _verified(
         got = interpret.evaluate(code, inputs) if first.outputs else np.zeros(0)
         if _difference(got, reference, tolerance) is None:
             return None
-        # a stiff function (feet deep in hard ground) multiplies rounding: its own answer says by how much
+        # a stiff function (feet deep in hard ground) multiplies rounding: its own result says by how much
         rounded = (_near(arguments, _ROUNDING, random) for _ in range(4))
         moves = np.max([np.abs(_call(function, beside, first.result) - reference) for beside in rounded], axis=0)
         return _difference(got, reference, tolerance, 10.0 * np.where(np.isfinite(moves), moves, 0.0))

@@ -107,7 +107,7 @@ def test_links_that_cannot_reach_are_refused():
         ff.control.Locomotion(reach=Reach(link="LF_knee_link", position=(0, 0, 0))).start(robot)
     with pytest.raises(InputError, match="unknown link to reach with 'grip'"):
         ff.control.Locomotion(reach=Reach(link="grip", position=(0, 0, 0))).start(robot)
-    with pytest.raises(InputError, match="whole-body program"):
+    with pytest.raises(InputError, match="whole-body QP"):
         ff.control.Locomotion(stage="mpc", reach=Reach(link="arm_wrist", position=(0, 0, 0)))
 
 

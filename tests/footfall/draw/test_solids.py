@@ -157,7 +157,7 @@ def test_a_recording_takes_the_meshes_of_its_own_model_only(third_party_file):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         robot = load_model(third_party_file("go2"), name="go2")
-    with pytest.raises(InputError, match="another robot"):
+    with pytest.raises(InputError, match="is not the recorded robot 'go2': their joints differ"):
         dressed(robot, third_party_file("a1"))
 
 

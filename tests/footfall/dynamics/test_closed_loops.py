@@ -250,7 +250,7 @@ def test_loops_that_cannot_be_are_refused_by_name():
     robot = five_bar()
     with pytest.raises(ModelError, match="loop 'pin' ties the unknown link 'x'"):
         robot.replace(loops=[Loop(name="pin", kind="point", first="x", second="b")])
-    with pytest.raises(ModelError, match=r"cannot be closed: its ends stay 0\.5 apart"):
+    with pytest.raises(ModelError, match=r"cannot be closed: its ends remain 0\.5 apart"):
         robot.replace(
             loops=[
                 Loop(

@@ -192,10 +192,13 @@ def test_wrong_shapes_and_numbers_that_are_none_are_refused() -> None:
     robot = library.load("mini_cheetah")
     q, v = robot.state("stand")
     for wrong, message in (
-        (lambda: constrained_dynamics(robot, q, v, np.zeros(12), np.ones(3)), "is 4 numbers, 1 where a foot stands"),
+        (
+            lambda: constrained_dynamics(robot, q, v, np.zeros(12), np.ones(3)),
+            "is 4 numbers, 1 for each foot in contact",
+        ),
         (lambda: impact_map(robot, q, v, np.ones(5)), "is 4 numbers"),
-        (lambda: contact_set(robot, q * np.nan, np.ones(4)), "q of robot 'mini_cheetah' holds a value that is not"),
-        (lambda: stance_dynamics(robot, q, v + np.inf, np.zeros(12), "LF"), "v of robot 'mini_cheetah' holds"),
+        (lambda: contact_set(robot, q * np.nan, np.ones(4)), "q of robot 'mini_cheetah' has a value that is not"),
+        (lambda: stance_dynamics(robot, q, v + np.inf, np.zeros(12), "LF"), "v of robot 'mini_cheetah' has"),
     ):
         with pytest.raises(InputError, match=message):
             wrong()

@@ -116,7 +116,7 @@ def test_the_biped_stands_on_the_corners_of_its_soles(biped, contact):
 def test_what_has_no_sole_or_needs_points_is_refused(biped):
     with pytest.raises(InputError, match="foot 'L' of robot 'biped' has no sole"):
         flat_dynamics(ff.load("biped"), *ff.load("biped").state("stand"), np.zeros(6), np.ones(2))
-    with pytest.raises(InputError, match="has a sole, and contact laws know points"):
+    with pytest.raises(InputError, match="has a sole, and contact models know points"):
         ff.Simulation(biped)
     with pytest.raises(ModelError, match="sole of foot 'x' must have positive sides"):
         FlatFoot(name="x", link="torso", position=np.zeros(3), sole=(0.2, 0.0))

@@ -79,7 +79,7 @@ def test_the_robot_stands_on_the_own_ground(envs):
 def test_what_is_no_part_is_refused_in_a_sentence():
     with pytest.raises(ff.InputError, match="must be one number, got shape"):
         ff.learn.WalkEnv(rewards={"wrong": lambda robot, sensed, command, action: action})
-    with pytest.raises(ff.InputError, match="a term 'tracking' of its own"):
+    with pytest.raises(ff.InputError, match="already has a term 'tracking'"):
         ff.learn.WalkEnv(rewards={"tracking": quiet})
     with pytest.raises(ff.InputError, match="raised KeyError"):
         ff.learn.WalkEnv(observations=lambda robot, sensed, command: {}["no"])

@@ -89,7 +89,7 @@ def test_the_command_line_knows_it(walker):
     run = plan(CHEETAH, RunOptions(robot="mini_cheetah", controller="learned"))
     assert isinstance(run.simulation.controller, Policy)
     assert run.commanded_speed == 0.4
-    with pytest.raises(InputError, match="the gait 'trot' alone"):
+    with pytest.raises(InputError, match="only the gait 'trot'"):
         learned("mini_cheetah", "walk")
     with pytest.raises(InputError, match="unknown policy 'xiling'"):
         learned("xiling")

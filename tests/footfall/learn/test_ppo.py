@@ -1,6 +1,7 @@
 """PPO in plain NumPy: its gradients, its estimates, and that it learns."""
 
 import json
+import time
 
 import gymnasium
 import numpy as np
@@ -247,9 +248,9 @@ def test_bad_settings_are_one_sentence():
 @pytest.mark.slow
 def test_it_learns_to_trot_within_half_an_hour_of_processor_time():
     """The whole training of the page on learning, with another seed."""
-    training = CpuTraining(robots=1024, seed=1)
+    training, began = CpuTraining(robots=1024, seed=1), time.process_time()
     rows = [training.iterate() for _ in range(400)]
-    assert rows[-1]["seconds"] < 1800
+    assert time.process_time() - began < 1800
     assert rows[-1]["falls"] < 0.01
     found = evaluate(training.policy(), training.env.lanes.robot)
     assert not found.fallen.any()

@@ -14,6 +14,7 @@ from footfall.learn.cuda_lanes import EpisodeSource
 from footfall.learn.episode import reset_episode, step_episode
 from footfall.learn.randomise import Randomisation
 from footfall.learn.rough import DEEP, KINDS, LEVELS, SCAN, Mastery, RoughTask, course_of
+from footfall.learn.terms import Tick, feet_on_edge
 from footfall.learn.training import TASKS
 from footfall.learn.walk import WalkTask
 from footfall.robot.library import load
@@ -71,22 +72,19 @@ def test_a_scan_sees_both_edges_of_the_narrowest_gap_that_is_to_be_mastered_befo
 
 def test_feet_on_the_edge_of_a_trench_are_told_from_feet_beside_a_riser():
     task, q = RoughTask.of(CHEETAH), CHEETAH.state("stand")[0]
-    feet, down = foot_positions(CHEETAH, q), np.ones(4)
+    feet, tick = foot_positions(CHEETAH, q), task._standing()
+    down = np.tile([0.0, 0.0, 20.0], (4, 1))
     front = feet[0, 0]
 
     def footing(at, **course):
         parameters = {"ground.start": at, "ground.tread": 0.5, **{f"ground.{k}": v for k, v in course.items()}}
-        return task.further_values(q, down, parameters)["footing"]
+        return feet_on_edge(Tick(task, replace(tick.state, forces=down), tick.command, parameters))
 
     assert footing(front - 0.5 + 0.02, gap=0.15) == 0.5  # both front feet stand 2 cm before a trench
     assert footing(front - 0.5 + 0.04, gap=0.15) == 0.0
     assert footing(front + 0.02, rise=0.15) == 0.0  # before a riser they stand well
-    assert (
-        task.further_values(q, 0.0 * down, {"ground.start": front - 0.48, "ground.tread": 0.5, "ground.gap": 0.15})[
-            "footing"
-        ]
-        == 0.0
-    )
+    down = 0.0 * down
+    assert footing(front - 0.48, gap=0.15) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from footfall.learn.episode import reset_episode, step_episode
 from footfall.learn.gym_env import WalkVectorEnv
 from footfall.learn.ppo import PPO, Settings
 from footfall.learn.rough import DEEP, HISTORY, SCAN, BlindTask, RoughTask
-from footfall.learn.task import heading_velocity
+from footfall.learn.terms import heading_velocity
 from footfall.learn.training import CpuTraining
 from footfall.learn.walk import WalkTask
 from footfall.robot.library import load

@@ -1,5 +1,7 @@
 """Model files that nobody vouches for: refused with one sentence, quickly, whatever they hold."""
 
+import json
+import subprocess
 import sys
 import warnings
 
@@ -126,22 +128,35 @@ def test_a_thousand_moving_links_load_in_two_seconds(model_file):
     assert robot.nj == 999
 
 
-OPENED: list[str] | None = None  # files, while somebody wants to know
+LOADER = """
+import json, sys, warnings
+from footfall.robot.files.urdf_mjcf import load_model
+opened = []
+sys.addaudithook(lambda event, given: opened.append(str(given[0])) if event == "open" else None)
+for line in sys.stdin:
+    opened.clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        robot = load_model(json.loads(line))
+    found = {"opened": [*opened], "mass": robot.mass}
+    print(json.dumps(found | {"warnings": [[w.category.__name__, str(w.message)] for w in caught]}), flush=True)
+"""
 
 
-def _note(event: str, given: tuple) -> None:
-    if OPENED is not None and event == "open":
-        OPENED.append(str(given[0]))
+@pytest.fixture(scope="module")
+def loaded_elsewhere():
+    """Load a model in a process that notes every file it opens: a hook for that stays in a process, and slows it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
 
+        def load(path):
+            process.stdin.write(json.dumps(str(path)) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
 
-sys.addaudithook(_note)
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """Every file that this process opens."""
-    monkeypatch.setattr(sys.modules[__name__], "OPENED", [])
-    return OPENED
+        yield load
+        process.stdin.close()
 
 
 def with_foot_mesh(reference):
@@ -175,7 +190,7 @@ def with_foot_mesh(reference):
         "linked.stl",
     ],
 )
-def test_mesh_outside_the_package_is_left_out_with_a_warning_and_never_opened(tmp_path, reference, opened):
+def test_mesh_outside_the_package_is_left_out_with_a_warning_and_never_opened(tmp_path, reference, loaded_elsewhere):
     """The model lies in a folder below one that holds a secret, whatever that folder is called."""
     home = tmp_path / "secrets"
     folder = home / "robot_description" / "urdf"
@@ -186,16 +201,15 @@ def test_mesh_outside_the_package_is_left_out_with_a_warning_and_never_opened(tm
     (folder / "linked.stl").symlink_to(secret)
     path = folder / "model.urdf"
     path.write_text(with_foot_mesh(reference.replace("{}", str(home))))
-    opened.clear()  # of what was written here
     named = "package://secrets" in reference or "package:/secrets" in reference or "package:///" in reference
-    with pytest.warns(ModelWarning) as caught:
-        robot = load_model(path)
-    assert len(caught) == 1
-    assert "left out" in str(caught[0].message)
-    assert ("was not found" in str(caught[0].message)) <= named
-    assert robot.mass == pytest.approx(12.0)
-    assert str(path) in opened
-    assert str(secret) not in opened
+    found = loaded_elsewhere(path)
+    [(category, message)] = found["warnings"]
+    assert category == "ModelWarning"
+    assert "left out" in message
+    assert ("was not found" in message) <= named
+    assert found["mass"] == pytest.approx(12.0)
+    assert str(path) in found["opened"]
+    assert str(secret) not in found["opened"]
 
 
 def test_package_of_another_name_far_above_is_one_only_with_its_description(tmp_path):

@@ -210,7 +210,7 @@ def test_any_sensible_quadruped_is_a_robot(dof, spines, data):
         ({"thickness": 0.0}, "thickness of the segments must be positive", InputError),
         ({"shape": "ball"}, "unknown shape of segments 'ball': choose box, rod", InputError),
         ({"crouch": 1.2}, r"crouch must lie in \(0, 1\], got 1.2", InputError),
-        ({"knees": "up"}, "unknown place of the knees 'up': choose behind, front", InputError),
+        ({"knees": "up"}, "unknown knees 'up': choose behind, front", InputError),
         (
             {"knees": {"LF": "front"}},
             "no knee direction given for leg RF: give one each for LF, RF, LH, RH",

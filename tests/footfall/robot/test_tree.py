@@ -151,7 +151,7 @@ def test_what_is_not_one_tree_is_refused(links, joints, message):
 
 
 def test_a_massless_leaf_cannot_be_moved():
-    with pytest.raises(ModelError, match="link 'tip' and all that hangs on it have no mass"):
+    with pytest.raises(ModelError, match="link 'tip' and its descendants have no mass"):
         Robot(name="r", links=[bar("base"), Link.massless("tip")], joints=[hinge("j", "base", "tip")])
     Robot(
         name="r",

@@ -50,7 +50,7 @@ def test_standing_legs_show_how_the_base_moves():
         rolled = rolling(CHEETAH, legs, omega, up)
         for k in range(4):
             own = slice(3 * k, 3 * k + 3)
-            wanted = rolled[k] - velocity - np.cross(omega, legs.place[k])
+            wanted = rolled[k] - velocity - np.cross(omega, legs.position[k])
             rate[own] = np.linalg.solve(legs.J[k, 3:, own], wanted)
     legs = legs_of(CHEETAH, joints, rate)
     rolled = rolling(CHEETAH, legs, omega, up)

@@ -75,7 +75,7 @@ def test_the_gradient_of_a_rollout_is_that_of_central_differences():
             assert np.ravel(slopes[path])[k] == pytest.approx(expected, rel=1e-5, abs=1e-9)
     rec = sim.run(0.2)
     assert cost() == pytest.approx(np.mean([swings(q, v, None) for q, v in zip(rec.q, rec.v)]), rel=1e-9)
-    with pytest.raises(ff.InputError, match=r"'thigh\.mass' is no free parameter"):
+    with pytest.raises(ff.InputError, match=r"'thigh\.mass' is not a free parameter"):
         cost({"thigh.mass": 1.0})
 
 

@@ -64,7 +64,7 @@ def test_joint_is_free_within_the_backlash_and_sprung_beyond_it():
 
     def torque(q: float) -> tuple[float, float]:
         got = joint_forces(robot, model, np.array([q]), np.zeros(1), held, 1e-3)
-        return float(got.motor[0]), float(got.motor_slope[0])
+        return float(got.motor[0]), float(got.motor_damping[0])
 
     for q in (0.0905, 0.1, 0.1095):
         assert torque(q) == (0.0, 0.0)

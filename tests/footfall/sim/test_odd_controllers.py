@@ -94,7 +94,7 @@ def test_memory_that_grows_runs_in_python_and_says_so():
         return ff.JointCommand(position=STAND, kp=60.0, kd=2.0), {"heights": heights}
 
     sim = ff.Simulation(ROBOT, remembers)
-    with pytest.warns(UserWarning, match=r"memory changes its form from \{'heights': \(1,\)\} to"):
+    with pytest.warns(UserWarning, match=r"memory changes its structure from \{'heights': \(1,\)\} to"):
         sim.run(0.05)
     assert sim.state.memory["heights"].shape == (26,)
 

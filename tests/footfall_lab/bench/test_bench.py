@@ -115,7 +115,7 @@ def test_every_target_is_measured_by_some_bench() -> None:
     found |= {"forward_dynamics_derivative": 1.0, "step_derivative": 1.0, "nmpc_iteration": 1.0}
     found |= {"whole_body_tick": 1.0, "mpc_solve": 1.0, "steps_per_second": 1.0}
     found |= dict.fromkeys(("closed_loop", "closed_loop_batch_f64", "closed_loop_batch_f32", "closed_loop_nmpc"), 1.0)
-    assert len(targets.judged(found, 512)) == len(targets.TARGETS)
+    assert len(targets.checked(found, 512)) == len(targets.TARGETS)
 
 
 def test_operations_stay_within_their_bounds() -> None:
@@ -166,8 +166,8 @@ def test_a_robot_that_cannot_be_timed_is_refused_in_one_sentence(capsys: pytest.
 
 def test_narrow_vectors_halve_what_a_batch_must_reach() -> None:
     found = {"mujoco_rollout_over_batch_f64": 40.0, "mujoco_over_native_explicit": 9.0}
-    assert [met for _, _, met in targets.judged(found, 512)] == [False, False]
-    assert [met for _, _, met in targets.judged(found, 256)] == [False, True]
+    assert [met for _, _, met in targets.checked(found, 512)] == [False, False]
+    assert [met for _, _, met in targets.checked(found, 256)] == [False, True]
 
 
 def test_the_least_of_all_rounds_counts_and_the_empty_call_is_subtracted() -> None:
@@ -245,10 +245,10 @@ def test_bench_gpu_says_in_one_line_what_is_missing_and_bench_all_goes_on(
 
 
 def test_a_rate_must_be_large_and_a_cost_small() -> None:
-    judged = targets.judged(
+    checked = targets.checked(
         {"steps_per_second": 5e9, "cost_of_100000_over_1000_f32": 1.3, "mujoco_over_ours": None}, 512
     )
-    assert [(target.key, met) for target, _, met in judged] == [
+    assert [(target.key, met) for target, _, met in checked] == [
         ("cost_of_100000_over_1000_f32", False),
         ("steps_per_second", True),
     ]

@@ -1,4 +1,4 @@
-"""Whether an experiment judged its claims as recorded, times aside: a test must not need an idle machine."""
+"""Whether an experiment assessed its claims as recorded, times aside: a test must not need an idle machine."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def changed(outcome: Outcome) -> list[str]:
 
 
 def unjudged(outcome: Outcome) -> set[str]:
-    """Claims that are registered and not judged, or judged and not registered."""
+    """Claims that are registered and not assessed, or assessed and not registered."""
     return {claim.id for claim in outcome.claims} ^ set(registration().claims[outcome.experiment])

@@ -15,8 +15,8 @@ from footfall_lab.papers.claims import (
     Claim,
     Outcome,
     Spread,
+    assess,
     counts,
-    judge,
     line,
     range_of,
     sentence,
@@ -30,11 +30,11 @@ SPREAD = Spread(of="gaits", runs=3, low=40.0, middle=60.0, high=90.0, inside=Tru
 
 def test_a_number_without_a_printed_set_up_is_open_and_needs_its_range() -> None:
     for measured in (63.0, 5000.0):
-        claim = judge("depaula2024", "trunk_position_mae_x", measured, "measured", spread=SPREAD)
+        claim = assess("depaula2024", "trunk_position_mae_x", measured, "measured", spread=SPREAD)
         assert claim.verdict == "open"
         assert "40 to 90 over 3 gaits, median 60; the printed value is inside" in claim.note
     with pytest.raises(InputError, match="its range over what is not printed must be given"):
-        judge("depaula2024", "trunk_position_mae_x", 63.0, "measured")
+        assess("depaula2024", "trunk_position_mae_x", 63.0, "measured")
 
 
 def test_a_range_has_percentiles_and_tells_where_the_printed_value_is() -> None:
@@ -57,15 +57,15 @@ def test_seventeen_times_better_does_not_hold_like_seventeen_times_worse(
     experiment: str, id: str, printed: float
 ) -> None:
     for ratio, verdict in ((1.0, "holds"), (17.0, "does_not_hold"), (1 / 17.0, "does_not_hold")):
-        claim = judge(experiment, id, ratio * printed)
+        claim = assess(experiment, id, ratio * printed)
         assert claim.verdict == verdict
     assert "1/17 of the printed" in claim.note
 
 
 def test_a_computing_time_has_no_verdict_and_a_factor() -> None:
-    claim = judge("depaula2024", "wall_time_10s", 0.1)
+    claim = assess("depaula2024", "wall_time_10s", 0.1)
     assert (claim.verdict, claim.words) == ("time", "3000 times faster")
-    assert judge("depaula2024", "wall_time_10s", 600.0).words == "2 times slower"
+    assert assess("depaula2024", "wall_time_10s", 600.0).words == "2 times slower"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_computing_time_has_no_verdict_and_a_factor() -> None:
     ],
 )
 def test_every_table_has_words_of_its_own(experiment: str, id: str, measured: float, verdict: str) -> None:
-    assert judge(experiment, id, measured, "note").verdict == verdict
+    assert assess(experiment, id, measured, "note").verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -98,34 +98,34 @@ def test_every_table_has_words_of_its_own(experiment: str, id: str, measured: fl
     ],
 )
 def test_words_have_one_reading(experiment: str, id: str, within: tuple[float], outside: tuple[float]) -> None:
-    assert {judge(experiment, id, x, "measured").verdict for x in within} == {"holds"}
-    assert {judge(experiment, id, x, "measured").verdict for x in outside} == {"does_not_hold"}
+    assert {assess(experiment, id, x, "measured").verdict for x in within} == {"holds"}
+    assert {assess(experiment, id, x, "measured").verdict for x in outside} == {"does_not_hold"}
 
 
 def test_only_a_statement_without_exception_is_refuted() -> None:
-    assert judge("dynakat", "fabrik_no_weakness", 7.0, "a counterexample", holds=False).verdict == "refuted"
-    assert judge("dynakat", "fabrik_no_weakness", 0.5, holds=True).verdict == "holds"
-    assert judge("dynakat", "fig6_drop", 9.0, "it sinks", holds=False).verdict == "does_not_hold"
+    assert assess("dynakat", "fabrik_no_weakness", 7.0, "a counterexample", holds=False).verdict == "refuted"
+    assert assess("dynakat", "fabrik_no_weakness", 0.5, holds=True).verdict == "holds"
+    assert assess("dynakat", "fig6_drop", 9.0, "it sinks", holds=False).verdict == "does_not_hold"
 
 
 def test_what_is_missing_makes_a_claim_untestable_whatever_was_measured() -> None:
-    claim = judge("adak2021", "legs_carry_quarter_of_mass", 0.25)
+    claim = assess("adak2021", "legs_carry_quarter_of_mass", 0.25)
     assert claim.verdict == "not_testable"
     assert claim.note.startswith("Missing: the masses")
 
 
 def test_several_numbers_are_judged_by_the_worst_ratio() -> None:
     for reached, ratio, verdict in (("20", 1.04, "holds"), ("25", 1.25, "does_not_hold"), ("16", 0.8, "does_not_hold")):
-        assert judge("yan2021", "fig12_postures", f"5, 10, {reached}", "", compared=ratio).verdict == verdict
+        assert assess("yan2021", "fig12_postures", f"5, 10, {reached}", "", compared=ratio).verdict == verdict
 
 
 def test_a_claim_must_be_judged_by_what_is_registered_for_it() -> None:
     with pytest.raises(InputError, match=r"unknown claim 'fig7'.*registered for depaula2024 are"):
-        judge("depaula2024", "fig7", 1.0)
+        assess("depaula2024", "fig7", 1.0)
     with pytest.raises(InputError, match="not by holds="):
-        judge("depaula2024", "fig5", 0.9, holds=True)
+        assess("depaula2024", "fig5", 0.9, holds=True)
     with pytest.raises(InputError, match="say holds="):
-        judge("dynakat", "fig6_drop", 0.0)
+        assess("dynakat", "fig6_drop", 0.0)
 
 
 def test_every_verdict_but_the_good_ones_needs_a_reason() -> None:
@@ -160,26 +160,26 @@ def test_questions_of_our_own_are_never_counted_and_equations_one_by_one() -> No
 
 def test_one_line_tells_a_paper() -> None:
     claims = [
-        judge("depaula2024", "eq_transforms", 1e-15),
-        judge("depaula2024", "erratum_26", 0.4, "swapped"),
-        judge("depaula2024", "fig6", 0.98),
-        judge("depaula2024", "fig5", 0.7, "pitch"),
-        judge("depaula2024", "trunk_position_mae_x", 90.0, spread=SPREAD),
-        judge("depaula2024", "wall_time_10s", 0.1),
-        judge("depaula2024", "mujoco_wall_time_10s", 1.0),
+        assess("depaula2024", "eq_transforms", 1e-15),
+        assess("depaula2024", "erratum_26", 0.4, "swapped"),
+        assess("depaula2024", "fig6", 0.98),
+        assess("depaula2024", "fig5", 0.7, "pitch"),
+        assess("depaula2024", "trunk_position_mae_x", 90.0, spread=SPREAD),
+        assess("depaula2024", "wall_time_10s", 0.1),
+        assess("depaula2024", "mujoco_wall_time_10s", 1.0),
     ]
     assert line("depaula2024", claims) == (
         "de Paula 2024: 5 of 6 equations verified, 1 erratum; 1 of 2 statements hold; not: motion of the trunk (the"
         " worst of six signals); 1 number open, 1 of 1 printed values inside our range; 3 000 times faster than printed"
     )
-    assert line("contact_comparison", [judge("contact_comparison", "drop_residual", 0.0, holds=True)]) == (
+    assert line("contact_comparison", [assess("contact_comparison", "drop_residual", 0.0, holds=True)]) == (
         "Three contact models: 1 of 1 questions of our own answered yes"
     )
 
 
 def test_json_has_every_key_and_no_number_that_json_lacks() -> None:
-    first = judge("depaula2024", "trunk_position_mae_x", 654.0, "first", spread=SPREAD)
-    claim = judge("depaula2024", "trunk_position_mae_x", math.inf, "note", spread=SPREAD)
+    first = assess("depaula2024", "trunk_position_mae_x", 654.0, "first", spread=SPREAD)
+    claim = assess("depaula2024", "trunk_position_mae_x", math.inf, "note", spread=SPREAD)
     (claim,) = with_first([claim], [first])
     found = json.loads(json.dumps(claim.to_json(), allow_nan=False))
     keys = ["id", "claim", "printed", "measured", "unit", "verdict", "table", "ours", "note", "spread"]

@@ -10,7 +10,7 @@ import pytest
 
 from footfall.errors import InputError
 from footfall_lab.papers import names, recorded, registered
-from footfall_lab.papers.claims import Outcome, judge, sentence
+from footfall_lab.papers.claims import Outcome, assess, sentence
 from footfall_lab.papers.registered import registration
 
 ROOT = Path(__file__).parents[3]
@@ -124,19 +124,19 @@ def test_other_bounds_have_another_digest_and_are_refused() -> None:
     assert other["yan2021"] != known["yan2021"]
     assert other["depaula2024"] == known["depaula2024"]  # which has no figure to be met
     assert registered.read(text.replace(b"\n", b"\r\n")).digests == known
-    outcome = Outcome(experiment="adak2021", title="title", summary="", claims=(judge("adak2021", "dof_20", 20.0),))
+    outcome = Outcome(experiment="adak2021", title="title", summary="", claims=(assess("adak2021", "dof_20", 20.0),))
     assert recorded.changes(outcome, kept(dof_20="holds")) == []
     (said,) = recorded.changes(dataclasses.replace(outcome, bounds="other"), kept(dof_20="holds"))
     assert "record them again" in said
 
 
 def test_a_changed_a_new_and_a_lost_verdict_are_all_told() -> None:
-    claims = (judge("adak2021", "dof_20", 20.0), judge("adak2021", "legs_carry_quarter_of_mass", 0.25))
+    claims = (assess("adak2021", "dof_20", 20.0), assess("adak2021", "legs_carry_quarter_of_mass", 0.25))
     outcome = Outcome(experiment="adak2021", title="title", summary="", claims=claims)
     assert recorded.changes(outcome, kept(dof_20="does_not_hold", gone="holds")) == [
-        "dof_20 is judged holds, on record is does_not_hold: printed 20, measured 20.0",
-        "legs_carry_quarter_of_mass is judged not_testable and has no verdict on record",
-        "gone is on record and was not judged",
+        "dof_20 is assessed as holds, on record is does_not_hold: printed 20, measured 20.0",
+        "legs_carry_quarter_of_mass is assessed as not_testable and has no verdict on record",
+        "gone is on record and was not assessed",
     ]
 
 

@@ -79,7 +79,7 @@ def test_claims_follow_the_runs_either_way() -> None:
     tenth = {claim.id: claim.verdict for claim in made_up({"passive": 0.1}).claims()}
     assert tenth["flexible_spine_saves_energy"] == "not_shown"  # two-sided
     fell = {claim.id: claim for claim in made_up({"passive": 0.5}, falls="passive").claims()}
-    for id in ("flexible_spine_saves_energy", "symmetrical_gaits_bend_less"):  # no number: nothing to judge
+    for id in ("flexible_spine_saves_energy", "symmetrical_gaits_bend_less"):  # no number: nothing to assess
         assert fell[id].verdict == "not_testable"
         assert fell[id].measured is None
         assert "stays up" in fell[id].note

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from footfall_lab.reality.cube import LAWS, Rival, judge
+from footfall_lab.reality.cube import CANDIDATES, Rival, evaluate
 from footfall_lab.reality.tosses import HALF, RATE, load, lowest
 
 FITTED = {  # about what fits to other tosses give
@@ -45,17 +45,20 @@ def test_launches_follow_their_flight(tosses):
 
 
 @pytest.mark.parametrize(
-    "law",
-    [pytest.param(law, marks=pytest.mark.slow if law.key == "complementarity" else ()) for law in (*LAWS, Rival())],
-    ids=lambda law: law.key,
+    "model",
+    [
+        pytest.param(model, marks=pytest.mark.slow if model.key == "complementarity" else ())
+        for model in (*CANDIDATES, Rival())
+    ],
+    ids=lambda model: model.key,
 )
-def test_a_tossed_cube_ends_near_where_the_real_one_did(tosses, law):
+def test_a_tossed_cube_ends_near_where_the_real_one_did(tosses, model):
     """A cube that slides without friction or sticks at once is 60 mm away and more."""
     every, fits = tosses
     some = every.of(np.flatnonzero(fits)[:24])
-    good, bad = FITTED[law.key], {**FITTED[law.key], "friction": 0.9}
-    assert 1e3 * np.median(judge(law, some, good).end_position) < 35.0
-    assert 1e3 * np.median(judge(law, some, bad).end_position) > 60.0
+    good, bad = FITTED[model.key], {**FITTED[model.key], "friction": 0.9}
+    assert 1e3 * np.median(evaluate(model, some, good).end_position) < 35.0
+    assert 1e3 * np.median(evaluate(model, some, bad).end_position) > 60.0
 
 
 def test_a_rollout_that_is_the_measurement_has_no_error(tosses):

@@ -35,8 +35,8 @@ def test_report_has_the_keys_of_the_json(report: Report) -> None:
 
 def test_every_quantity_meets_at_least_one_outside_referee(report: Report) -> None:
     checks = [*report.checks, *verify(library.load("fivebar"), samples=2).checks]  # whose loops have some of their own
-    judged = {check.quantity for check in checks if check.right in ("pinocchio", "mujoco")}
-    assert judged == set(QUANTITIES)
+    checked = {check.quantity for check in checks if check.right in ("pinocchio", "mujoco")}
+    assert checked == set(QUANTITIES)
 
 
 def test_all_sides_take_part_and_referees_are_not_compared_with_each_other(report: Report) -> None:

@@ -1,6 +1,6 @@
 """Joint PD on a gait: section 6.2 and eq. (44) of de Paula et al. 2024.
 
-Oscillators give phases, phases give places of the feet, inverse kinematics gives joint angles, gains give torques.
+Oscillators give phases, phases give positions of the feet, inverse kinematics gives joint angles, gains give torques.
 
 Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is
 no desired velocity in it, and none here.
@@ -41,7 +41,7 @@ Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
 _SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
 FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
-_REACH_TOLERANCE = 1e-4  # [m] from its place, a foot that is in reach
+_REACH_TOLERANCE = 1e-4  # [m] from its target, a foot that is in reach
 SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows what the speed lacks
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
@@ -287,7 +287,7 @@ def iterative_leg_inverse(
     rule: str,
     rest_angles: list[Operand],
 ) -> LegPose:
-    """Joints of a leg whose foot goes to a place in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
+    """Joints of a leg whose foot goes to a point in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
     what is redundant stays near ``rest_angles`` by the latter."""
     chain = bent(leg_chain(robot, leg.name), knee)
     if rule == "fabrik":
@@ -295,7 +295,7 @@ def iterative_leg_inverse(
             chain, position, start, foot_pitch if leg.foot is not None else None, FABRIK_ITERATIONS, 1e-6
         )
     else:
-        if len(leg.joints) > 3:  # and then the foot goes to its place
+        if len(leg.joints) > 3:  # and then the foot goes to its target
             start = list(resolved_rate_leg(chain, position, start, "manipulability", rest_angles, 1, 1e-6).joints)
         found = resolved_rate_leg(chain, position, start, iterations=RESOLVED_RATE_ITERATIONS, tolerance=1e-6)
     return LegPose(found.joints, found.residual < _REACH_TOLERANCE)

@@ -18,7 +18,7 @@ from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, Operand, PyTree, Scalar
 
-# Parts of an observation: how many numbers each has (0: one a joint, of heights one a place), and what others call it.
+# Parts of an observation: how many numbers each has (0: one a joint, of heights one a point), and what others call it.
 TERMS: Mapping[str, int] = {
     "angular_velocity": 3,
     "linear_velocity": 3,
@@ -55,7 +55,7 @@ STACKINGS = ("term", "frame")
 
 _LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")  # a number a joint
 _TERM_LISTS = ("observation_scales", "observation_clip")  # a number a part
-_SCAN_POINTS = "scan_points"  # forward and left of the trunk [m], one place after another
+_SCAN_POINTS = "scan_points"  # forward and left of the trunk [m], one point after another
 _NUMBERS = ("rate", "action_clip", "clock_period")
 _NAMES = ("joint_names", "observation_names")
 _CHOICES = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
@@ -139,7 +139,7 @@ class Interface:
             "observation_stacking": self.stacking,
             "frame": self.frame,
             "clock_period": self.clock_period,
-            _SCAN_POINTS: [float(x) for place in self.scan for x in place],
+            _SCAN_POINTS: [float(x) for position in self.scan for x in position],
         }
 
     @staticmethod

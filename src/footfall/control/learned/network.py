@@ -157,10 +157,10 @@ def _slice(
     return x[..., slice(start, end, None if steps is None else int(np.ravel(steps)[0]))]
 
 
-def _gather(node: Node, x: Operand, places: Operand) -> Operand:
-    if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(places) != 1:
+def _gather(node: Node, x: Operand, positions: Operand) -> Operand:
+    if node.settings.get("axis", 0) not in (-1, 1) or np.ndim(positions) != 1:
         raise InputError("a Gather over another axis than the last is not read")
-    return x[..., np.asarray(places, int)]
+    return x[..., np.asarray(positions, int)]
 
 
 def _concat(node: Node, *parts: Operand) -> Operand:

@@ -37,6 +37,10 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree
 
+OBSERVATIONS = (
+    "angular_velocity", "linear_velocity", "down", "command", "joints", "rates", "action", "clock", "heights",
+)  # fmt: skip
+USUAL = tuple(name for name in OBSERVATIONS if name not in ("linear_velocity", "heights"))
 SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
 FORMAT = 1  # of its files
@@ -46,6 +50,7 @@ _MAX_HISTORY = 100  # observations that a policy sees
 _SPINE_STIFFNESS_RATIO = 10.0  # how much stiffer joints are held that are no leg's
 # Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
 MAX_GYRO, MAX_COMMAND, MAX_OFFSET, MAX_RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
+MAX_SPEED = 10.0  # [m/s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +67,18 @@ class Drive:
     rate: float = 50.0  # [Hz]
     history: int = 1  # observations that it sees, the oldest first
     scan: ScanPoints = ()  # where it sees how high the ground is, forward and left of the trunk [m]
+    observations: tuple[str, ...] = ()  # what it sees, in order, of ``OBSERVATIONS``; the usual ones where it is empty
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
         whole_number(self.history, "history of a Drive", 1, _MAX_HISTORY)
         object.__setattr__(self, "scan", tuple((float(x), float(y)) for x, y in self.scan))
+        object.__setattr__(self, "observations", tuple(self.observations))
+        for name in self.observations:
+            if name not in OBSERVATIONS:
+                raise unknown("observation", name, OBSERVATIONS)
+        if self.observations and ("heights" in self.observations) != bool(self.scan):
+            raise InputError("a Drive observes heights if and only if it has a scan, the points where it does")
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
 
@@ -95,24 +107,35 @@ class Drive:
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
         cycles = t / self.gait.period
         angle = 2.0 * np.pi * (cycles - np.floor(cycles))
-        velocity_command = np.stack([command.forward, command.sideways, command.turn])
-        values = [sensed.gyro, down, velocity_command, joints, rates, action, np.stack([np.sin(angle), np.cos(angle)])]
-        values += [np.asarray(heights)] if self.scan else []
-        return np.concatenate([np.clip(x, -limit, limit) for x, (_, limit) in zip(values, self.terms(robot).values())])
+        values = {
+            "angular_velocity": sensed.gyro,
+            "linear_velocity": sensed.v[3:6],
+            "down": down,
+            "command": np.stack([command.forward, command.sideways, command.turn]),
+            "joints": joints,
+            "rates": rates,
+            "action": action,
+            "clock": np.stack([np.sin(angle), np.cos(angle)]),
+            "heights": np.asarray(heights),
+        }
+        terms = self.terms(robot)
+        return np.concatenate([np.clip(values[name], -limit, limit) for name, (_, limit) in terms.items()])
 
     def terms(self, robot: Robot) -> dict[str, tuple[int, float]]:
         """The parts of an observation in order: name, how many numbers, and the most that each can be."""
-        seen = {"heights": (len(self.scan), MAX_HEIGHT)} if self.scan else {}  # of the ground [m]
-        return {
+        known = {
             "angular_velocity": (3, MAX_GYRO),  # of the base, in its own axes [rad/s]
+            "linear_velocity": (3, MAX_SPEED),  # of the base, in its own axes [m/s]
             "down": (3, 1.0),  # direction of gravity in base axes
             "command": (3, MAX_COMMAND),  # forward, sideways [m/s], turn [rad/s]
             "joints": (robot.nj, MAX_OFFSET),  # from standing [rad]
             "rates": (robot.nj, MAX_RATE),  # [rad/s]
             "action": (robot.nj, 1.0),  # the last one
             "clock": (2, 1.0),  # sine and cosine of the gait's phase
-            **seen,
+            "heights": (len(self.scan), MAX_HEIGHT),  # of the ground [m]
         }
+        usual = (*USUAL, "heights") if self.scan else USUAL
+        return {name: known[name] for name in self.observations or usual}
 
     def term_slice(self, robot: Robot, name: str) -> slice:
         """Where a part lies in what is observed at one time."""

@@ -21,7 +21,7 @@ _SCAN_START_HEIGHT, _SCAN_STEPS = 0.5, 12
 
 
 def scan_points_world(q: Float[ndarray, "nq"], points: ScanPoints) -> list[tuple[Scalar, Scalar]]:
-    """The places in the world [m], in level axes that look where the trunk looks."""
+    """Return the points in the world [m], in level axes that look where the trunk looks."""
     R = to_rotation(q[3:7])
     length = np.sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0] + 1e-12)
     c, s = R[0, 0] / length, R[1, 0] / length

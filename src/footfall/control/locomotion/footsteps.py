@@ -26,7 +26,8 @@ def foothold(
 ) -> Float[ndarray, "3"]:
     """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
 
-    furthest: from under the hip, as a part of the height. capture: the error counts sqrt(h / g), which ends it at once.
+    furthest: from under the hip, as a fraction of the height. capture: the error counts sqrt(h / g), which ends it at
+    once.
     g: how strongly gravity pulls [m/s²].
     """
     fall_time = np.sqrt(height / g)
@@ -40,7 +41,7 @@ def foothold(
 def swing(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: Scalar
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
-    """(position, velocity, acceleration) of a foot at the part s of its swing, above both ends by ``clearance``.
+    """(position, velocity, acceleration) of a foot at the fraction s of its swing, above both ends by ``clearance``.
 
     Horizontally a minimum-jerk path; vertically one up to the apex and one down.
     """

@@ -1,6 +1,6 @@
 """Arms of walking robots: a point of a link goes to a position in the world, or pushes there.
 
-A task of the whole-body program beside feet and trunk: J a = kp (place - p) - kd J v - dJ/dt v, three rows for the
+A task of the whole-body program beside feet and trunk: J a = kp (target - p) - kd J v - dJ/dt v, three rows for the
 point and three for the link's axes where they matter; from afar the pull is that of the speed it may come with,
 J a = kd (s - J v) - dJ/dt v. The joints of the arm keep their posture, and off their stops, as far as the task leaves
 them free: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them. Stops bound their accelerations, y'' >= k² (stop - y) - 2 k y': what one joint

@@ -296,7 +296,7 @@ def _strides(
 def _targets(
     stepper: Stepper, offsets: Float[ndarray, "4 3"], blend: Operand, last: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet at offsets [m] from their places under the hips."""
+    """Joint angles [rad] that put the feet at offsets [m] from their positions under the hips."""
     robot, change = stepper.robot, stepper.change
     stand = robot.poses.get("stand")
     targets: list[Operand] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]

@@ -40,7 +40,7 @@ def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: f
 
 
 _DOWN = np.array([0.0, 0.0, 1.0])
-# [m] between places that are tried for a foothold; level for so many to both sides
+# [m] between positions that are tried for a foothold; level for so many to both sides
 _FOOTHOLD_SPACING, _LEVEL_NEIGHBOURS = 0.03, 2
 _FOOTHOLD_SHIFTS = _FOOTHOLD_SPACING * np.arange(-3, 4)
 _FOOTHOLD_SAMPLES = _FOOTHOLD_SPACING * np.arange(-3 - _LEVEL_NEIGHBOURS, 4 + _LEVEL_NEIGHBOURS)
@@ -112,7 +112,7 @@ class GaitGoals:
     still: Float[ndarray, "nj"]  # torques that hold the joints' own weight [N m]
     loads: Float[ndarray, "4 nj"]  # torques of a foot that carries the whole weight [N m]
     prices: Prices = field(default_factory=Prices)
-    heights: Heights | None = None  # of the ground at places, if it is known
+    heights: Heights | None = None  # of the ground at points, if it is known
 
     @staticmethod
     def of(
@@ -229,7 +229,7 @@ class GaitGoals:
     def _trunk(
         self, steps: GaitState, positions: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]
     ) -> tuple[ndarray, ndarray]:
-        """(height, pitch) of the base at places: over the plane, or the ground under the front and the hind legs."""
+        """(height, pitch) of the base at points: over the plane, or the ground under the front and the hind legs."""
         if self.heights is None:
             return self.height + steps.plane[2] + positions @ steps.plane[:2], np.zeros(len(positions))
         ahead = np.stack([np.cos(yaw), np.sin(yaw)], axis=1)

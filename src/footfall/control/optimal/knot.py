@@ -189,7 +189,7 @@ def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndar
 class KnotTerms:
     """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
 
-    motion: Float[ndarray, "z moved"]  # of the base's place and of all velocities after the interval, transposed
+    motion: Float[ndarray, "z moved"]  # of the base's position and of all velocities after the interval, transposed
     gradient: Float[ndarray, "z"]  # of the cost
     position_hessian: Float[ndarray, "nv nv"]  # its curvature by δq
     effort: Float[ndarray, "m"]  # by δu, a diagonal

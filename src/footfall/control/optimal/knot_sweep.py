@@ -1,6 +1,6 @@
 """The sweep backwards over knots as they are expanded: Riccati's recursion, written for one compiled call.
 
-With z = (δu, δx), δx⁺ = T G z + E δq_J: G has rows for the base's place and for velocities alone, and joints move by
+With z = (δu, δx), δx⁺ = T G z + E δq_J: G has rows for the base's position and for velocities alone, and joints move by
 their rates at the end of the interval, T, from where they are, E. So the cost to go is first taken to G's rows,
 
     H = Gᵀ(TᵀVT G + TᵀVE S) + Sᵀ EᵀVT G + Sᵀ EᵀVE S + costs,   H_uu = L Lᵀ,   Y = L⁻¹ H_ux,   V⁻ = H_xx - YᵀY

@@ -323,7 +323,7 @@ class Nmpc(Controller):
 def _heights(ground: Ground, compile: Callable[..., PyTree]) -> Heights:
     """Return the heights of a ground at many points, as one compiled call."""
     found = compile(height_under, ground, np.zeros(2), target="batch", verify=False)
-    return lambda places: found(np.ascontiguousarray(places))
+    return lambda positions: found(np.ascontiguousarray(positions))
 
 
 def height_under(ground: Ground, point: Float[ndarray, "2"]) -> Operand:

@@ -64,10 +64,10 @@ def euler_gravity_terms(
     """Return G = ∂P/∂x of eq. (27) of Adak et al. 2021."""
     _check(robot, order, x=x)
 
-    def slope(x: ndarray, gravity: ndarray) -> ndarray:
+    def derivative(x: ndarray, gravity: ndarray) -> ndarray:
         return nested.gradient(partial(link_jacobians.potential_energy, robot, order=order), (x, gravity))
 
-    return _evaluated(slope, "G", robot, order, x, np.asarray(gravity))
+    return _evaluated(derivative, "G", robot, order, x, np.asarray(gravity))
 
 
 def euler_coriolis_terms(
@@ -232,10 +232,10 @@ def _inverse_map(robot: Robot, x: ndarray, order: str) -> ndarray:
 def _map_rate(robot: Robot, x: ndarray, rate: ndarray, order: str) -> ndarray:
     """dN/dt along ẋ."""
 
-    def slope(x: ndarray, rate: ndarray) -> ndarray:
+    def derivative(x: ndarray, rate: ndarray) -> ndarray:
         return nested.push(partial(_velocity_map, robot, order=order), (x,), (rate,))[1]
 
-    return _evaluated(slope, "dN/dt", robot, order, x, rate)
+    return _evaluated(derivative, "dN/dt", robot, order, x, rate)
 
 
 def _solved(A: ndarray, b: ndarray) -> ndarray:

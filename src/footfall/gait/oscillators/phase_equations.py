@@ -2,7 +2,7 @@
 
 The paper does not say which kind it uses; phase oscillators after Kuramoto are the default here. Hopf oscillators in
 Cartesian form are those of Righetti and Ijspeert 2008, in polar form those of public code; the maps of Rulkov that the
-DynaKat report mentions have their own file. A phase [cycles] is a foot's place in its cycle: stance from 0 to the duty,
+DynaKat report mentions have their own file. A phase [cycles] is a foot's phase in its cycle: stance from 0 to the duty,
 then swing.
 """
 
@@ -82,7 +82,7 @@ class Kuramoto:
         return cycles - np.floor(cycles)
 
     def error(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-        """How far each leg is from its place after the first leg [cycles], in [-1/2, 1/2]."""
+        """How far each leg is from its offset from the first leg [cycles], in [-1/2, 1/2]."""
         off = phase - phase[0] + (np.array(self.delays) - self.delays[0])
         return off - np.round(off)
 

@@ -1,8 +1,8 @@
-"""A leg's joints for any place of its foot, found by iteration: for legs that no closed form fits (canted axes).
+"""A leg's joints for any position of its foot, found by iteration: for legs that no closed form fits (canted axes).
 
 Damped Newton's method (Levenberg and Marquardt, the damping of Sugihara 2011: the square of what is left), from a guess
-near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three turns
-are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
+near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three
+iterations are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
 _ITERATIONS = 30  # at most
-_STEP = 0.5  # [rad] or [m], of a joint in one turn at most
+_STEP = 0.5  # [rad] or [m], of a joint in one iteration at most
 _LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
 
 

@@ -418,7 +418,7 @@ def _nonzero(text: str) -> bool:
 
 # -- what an MJCF file says that a robot here has no place for, in words: one line at load names it -------------------
 _SECTIONS = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
-_CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")  # of geoms: contact laws here differ
+_CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")  # of geoms: contact models here differ
 _LIMIT = ("margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")  # of joints: stops are stiff here
 _SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
 _DYNAMIC = ("dynprm", "dyntype", "actdim", "timeconst")  # of actuators: torques act at once

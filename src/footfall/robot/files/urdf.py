@@ -1,7 +1,7 @@
 """URDF: read by our own parser, on the guarded element tree.
 
 MuJoCo's URDF reader fuses static links, drops the base, needs the meshes and takes infinite masses; URDF is a small
-format, so that reading it ourselves is shorter than guarding against that. MuJoCo and Pinocchio then judge the result
+format, so that reading it ourselves is shorter than guarding against that. MuJoCo and Pinocchio then check the result
 independently, and a URDF needs no optional package.
 """
 

@@ -182,7 +182,7 @@ def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
     if not said:
         return []
     values = ", ".join(f"{value:g}" for value in said)
-    return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} unless told otherwise"]
+    return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} by default"]
 
 
 def _locked(draft: Draft, names: list[str]) -> Draft:

@@ -18,7 +18,7 @@ from footfall.robot.model.shapes import box_inertia
 
 TRUNK = (7.0, (0.42, 0.18, 0.10))
 UPPER, LOWER = 0.12, 0.20  # thigh and crank, shank and rod [m]
-PARTS = {  # joint: (the part it hangs on, place there, mass, box, centre of mass, axis)
+PARTS = {  # joint: (the link it hangs on, position there, mass, box, centre of mass, axis)
     "abad": ("trunk", (0.19, 0.07, 0.0), 0.55, (0.08, 0.08, 0.08), (0.0, 0.03, 0.0), (1.0, 0.0, 0.0)),
     "hip": ("abad", (0.0, 0.07, 0.0), 0.18, (0.03, 0.02, UPPER), (0.0, 0.0, -UPPER / 2), (0.0, -1.0, 0.0)),
     "knee": ("hip", (0.0, 0.0, -UPPER), 0.12, (0.02, 0.02, LOWER), (0.0, 0.0, -LOWER / 2), (0.0, -1.0, 0.0)),

@@ -31,7 +31,7 @@ ABAD = (0.54, (0.0, 0.036, 0.0), tensor(381e-6, 560e-6, 444e-6, 58e-6, 0.45e-6, 
 HIP = (0.634, (0.0, -0.016, -0.020), tensor(1983e-6, 2103e-6, 408e-6, 245e-6, -13e-6, -1.5e-6))
 KNEE = (0.064, (0.0, 0.0, -0.061), tensor(245e-6, 248e-6, 6e-6))
 
-# Rotors: mass [kg], inertia about the spin axis and across it [kg m²], place on the body that carries each [m]
+# Rotors: mass [kg], inertia about the spin axis and across it [kg m²], position on the body that carries each [m]
 ROTOR_MASS, ROTOR_SPIN, ROTOR_ACROSS = 0.055, 63e-6, 33e-6
 ROTOR_AT = {"abad": (0.125, 0.049, 0.0), "hip": (0.0, 0.04, 0.0), "knee": (0.0, 0.0, 0.0)}
 GEAR = {"abad": 6.0, "hip": 6.0, "knee": 9.33}

@@ -1,8 +1,8 @@
 """The planar one-legged machine of the lecture slides on floating-base robots: a torso, a thigh and a shank.
 
 The slides print no numbers; all are chosen. Its base is made of virtual joints, q = (x_hip, z_hip, torso, hip, knee):
-the hip's place in the plane, the torso's attitude, and two joints with motors, all turning about y. The shank's angle
-is torso + hip + knee.
+the hip's position in the plane, the torso's attitude, and two joints with motors, all turning about y. The shank's
+angle is torso + hip + knee.
 """
 
 from __future__ import annotations

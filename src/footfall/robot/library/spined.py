@@ -63,7 +63,7 @@ def spined(knees: str = "behind") -> Robot:
     for leg, (fore, _) in LEGS.items():
         parent = "spine_pitch_link" if fore > 0 else "spine_roll_link"
         reach = FRONT_LENGTH if fore > 0 else HIND_LENGTH
-        places = {
+        positions = {
             "abad": leg_vector(leg, (reach, WIDTH / 2, -HEIGHT / 2)),
             "hip": np.zeros(3),
             "knee": np.array([0.0, 0.0, -THIGH]),
@@ -71,7 +71,7 @@ def spined(knees: str = "behind") -> Robot:
         for part, (mass, size, com) in PARTS.items():
             name = f"{leg}_{part}"
             axis = (1.0, 0.0, 0.0) if part == "abad" else (0.0, 1.0, 0.0)
-            joints.append(_joint(name, parent, places[part], axis, mirrored_limits(LIMITS[part], bend)))
+            joints.append(_joint(name, parent, positions[part], axis, mirrored_limits(LIMITS[part], bend)))
             links.append(
                 Link(name=f"{name}_link", mass=mass, com=np.array(com), inertia=box_inertia(mass, size), box=size)
             )

@@ -18,7 +18,7 @@ from footfall.robot.model.shapes import box_inertia
 
 # Chosen: masses [kg], boxes [m], centres of mass [m] and joint positions [m] of the left fore leg
 TRUNK = (30.0, (0.70, 0.30, 0.16))
-PARTS = {  # joint: (its place on the parent, mass, box, centre of mass, axis)
+PARTS = {  # joint: (its position on the parent, mass, box, centre of mass, axis)
     "abad": ((0.35, 0.12, 0.0), 0.8, (0.08, 0.10, 0.08), (0.0, 0.05, 0.0), (1.0, 0.0, 0.0)),
     "hip": ((0.0, 0.10, 0.0), 1.4, (0.04, 0.06, 0.32), (0.0, 0.0, -0.16), (0.0, 1.0, 0.0)),
     "knee": ((0.0, 0.0, -0.32), 0.6, (0.03, 0.03, 0.32), (0.0, 0.0, -0.16), (0.0, 1.0, 0.0)),

@@ -25,7 +25,7 @@ def leg_vector(leg: str, vector: Sequence[float]) -> Float[ndarray, "3"]:
 def knee_bend(knees: str) -> int:
     """Return +1 for knees ``behind`` the hips, -1 for knees in ``front``."""
     if knees not in KNEES:
-        raise InputError(f"unknown place of the knees '{knees}': choose {', '.join(KNEES)}")
+        raise InputError(f"unknown knees '{knees}': choose {', '.join(KNEES)}")
     return 1 if knees == "behind" else -1
 
 

@@ -53,7 +53,7 @@ def quadruped(
         name: Name of the robot.
         trunk_size: Lengths of the trunk's box along x, y, z [m].
         trunk_mass: Mass of the trunk [kg], shared equally by its sections.
-        hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one place per
+        hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one position per
             leg; the side faces' corners at mid height if not given.
         axes: Axis of each joint of a leg, from the trunk outwards: roll (+x), pitch (+y) or yaw (+z).
         segments: What each joint carries, to the next joint or the foot: a length straight down [m], or a vector of a
@@ -77,13 +77,13 @@ def quadruped(
     x, y, z = (positive_number(s, "a length of the trunk") for s in three_numbers(trunk_size, "size of the trunk"))
     for axis in spine:
         _axis(axis, "spine joint")
-    places = _hips(hips, (x / 2, y / 2, 0.0))
+    positions = _hips(hips, (x / 2, y / 2, 0.0))
     mass = positive_number(trunk_mass, "mass of the trunk")
     body = _Assembly((x, y, z), mass, spine, {"damping": damping, "armature": armature})
     for side in (1, -1):
         section, section_x = body.add_sections(side)
         for leg in (leg for leg in LEGS if LEGS[leg][0] == side):
-            end, origin = body.add_leg(leg, plan, section, places[leg] - [section_x, 0.0, 0.0], thickness, shape)
+            end, origin = body.add_leg(leg, plan, section, positions[leg] - [section_x, 0.0, 0.0], thickness, shape)
             body.feet.append(Foot(name=leg, link=end, position=origin, radius=foot_radius))
     actuators = [Actuator(joint=j.name, torque_limit=torque_limit) for j in body.joints]
     source = Provenance("chosen", "an argument of footfall.robot.model.parametric.quadruped")
@@ -136,7 +136,7 @@ class _Assembly:
     def add_leg(
         self, leg: str, plan: Sequence[_Part], parent: str, origin: np.ndarray, thickness: float, shape: str
     ) -> tuple[str, np.ndarray]:
-        """Return (last link, place of the foot on it [m])."""
+        """Return (last link, position of the foot on it [m])."""
         for part in plan:
             vector, child = leg_vector(leg, part.vector.tolist()), f"{leg}_{part.name}_link"
             limits = {"lower": part.lower, "upper": part.upper}

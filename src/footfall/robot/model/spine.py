@@ -7,7 +7,7 @@
 - ``series_elastic``: a motor, its rotor's inertia, and a spring between it and the joint (Pratt and Williamson 1995).
   The joint ``X`` becomes two about one axis: ``X`` is the motor's, ``X_spring`` the spring's.
 
-Every algorithm takes them as any other joints: there is no law of motion of a spine.
+Every algorithm takes them as any other joints: a spine has no equations of motion of its own.
 """
 
 from __future__ import annotations

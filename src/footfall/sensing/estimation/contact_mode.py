@@ -59,7 +59,7 @@ def mode_score(belief: Float[ndarray, "modes"], contact: Float[ndarray, "nf"]) -
 
 
 def mode_index(contact: Float[ndarray, "nf"]) -> Scalar:
-    """The place of a mode in the list of all modes: flight is 0, all feet the last."""
+    """Return the index of a mode in the list of all modes: flight is 0, all feet the last."""
     weights = 2.0 ** np.arange(len(contact))[::-1]
     return np.sum(weights * contact)
 

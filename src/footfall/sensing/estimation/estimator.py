@@ -1,7 +1,7 @@
 """Base pose and velocity, contact mode and foot forces from IMU, encoders and foot forces: one tick of the estimator.
 
 Yan et al. 2021 puts force sensors under the feet and an IMU on the body, and chooses the model by the
-topology that they show. Here a tick judges the readings (``sensor_health``), chooses the contact mode
+topology that they show. Here a tick checks the readings (``sensor_health``), chooses the contact mode
 (``contact_mode``), moves and corrects the invariant filter (``invariant_filter``, ``leg_odometry``), and observes the
 forces at the feet by the momentum of the robot (``momentum_observer``). Plain NumPy without hidden state.
 """
@@ -125,7 +125,7 @@ class _Tick(NamedTuple):
 
 
 def _begun(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory) -> _Tick:
-    """Readings judged, legs placed; in the first tick the state is set up."""
+    """Check the readings and place the legs; in the first tick set up the state."""
     robot, own = model.robot, model.estimator
     # what sensors are made for: their range and their noise do not go with gravity
     health = check(readings, weight_of(robot.mass), 1.0 / model.rate, own.limits, memory.health)
@@ -218,8 +218,8 @@ def _filtered(tick: _Tick, mode: _Mode, turning: _Turning) -> tuple[FilterState,
     encoders = np.where(tick.health.position < 0.5, own.encoder, 0.02) ** 2
     unreadable = np.where(mode.readable, 0.0, _UNREADABLE)[:, None, None] * np.eye(3)
     noise = place_noise(tick.legs, encoders, own.leg**2) + unreadable
-    places = (tick.legs.place - own.imu_position) @ R_BI
-    seen = FootSeen(places, np.stack([R_BI.T @ N @ R_BI for N in noise]), mode.stands)
+    positions = (tick.legs.position - own.imu_position) @ R_BI
+    seen = FootSeen(positions, np.stack([R_BI.T @ N @ R_BI for N in noise]), mode.stands)
     corrected, nis = correct(predicted, seen, own.gate)
     if own.level is not None:
         settles = ((mode.since > own.landing_time) & (memory.since <= own.landing_time)) | (memory.started < 0.5)
@@ -308,8 +308,8 @@ def _first_state(model: EstimatedRobot, memory: EstimatorMemory, used: Readings,
     cr, sr, cp, sp = np.cos(0.5 * roll), np.sin(0.5 * roll), np.cos(0.5 * pitch), np.sin(0.5 * pitch)
     quat_WB = np.stack([cp * cr, cp * sr, sp * cr, -sp * sr])
     R_WB = to_rotation(quat_WB)
-    places = legs.place @ R_WB.T
-    height = np.max(np.stack([foot.radius - places[k, 2] for k, foot in enumerate(model.robot.feet)]))
+    positions = legs.position @ R_WB.T
+    height = np.max(np.stack([foot.radius - positions[k, 2] for k, foot in enumerate(model.robot.feet)]))
     base = np.stack([0.0 * height, 0.0 * height, height])
     quat = multiply(quat_WB, from_rotation(own.imu_rotation))
     first = memory.started < 0.5
@@ -317,15 +317,15 @@ def _first_state(model: EstimatedRobot, memory: EstimatorMemory, used: Readings,
         state,
         quat=np.where(first, quat, state.quat),
         p=np.where(first, base + R_WB @ own.imu_position, state.p),
-        feet=np.where(first, base + places, state.feet),
+        feet=np.where(first, base + positions, state.feet),
     )
 
 
 def _readable(robot: Robot, health: Health) -> Scalar:
     """Whether every joint on the way to a foot has an encoder or at least a rate."""
     lost = np.where((health.position > 0.5) & (health.rate > 0.5), 1.0, 0.0)
-    places = [[i - 1 for i in robot.tree.support[foot] if i] for foot in robot.tree.feet]
-    return np.stack([np.sum(lost[own]) for own in places]) < 0.5
+    positions = [[i - 1 for i in robot.tree.support[foot] if i] for foot in robot.tree.feet]
+    return np.stack([np.sum(lost[own]) for own in positions]) < 0.5
 
 
 def _torque(robot: Robot, command: JointCommand, used: Readings) -> Float[ndarray, "nj"]:

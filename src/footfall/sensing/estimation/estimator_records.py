@@ -75,10 +75,10 @@ class Estimator:
                 raise InputError(f"'{key}' of an estimator must lie between 0.5 and 1, got {getattr(self, key)}")
         if self.level is not None and not (np.isfinite(self.level) and self.level > 0):
             raise InputError(f"'level' of an estimator is a positive length [m] or None, got {self.level!r}")
-        place, turn = np.array(self.imu_position, dtype=float), np.array(self.imu_rotation, dtype=float)
-        if place.shape != (3,) or not np.isfinite(place).all() or turn.shape != (3, 3) or not is_rotation(turn):
+        position, turn = np.array(self.imu_position, dtype=float), np.array(self.imu_rotation, dtype=float)
+        if position.shape != (3,) or not np.isfinite(position).all() or turn.shape != (3, 3) or not is_rotation(turn):
             raise InputError("the IMU of an estimator needs a position of three numbers and a rotation matrix")
-        object.__setattr__(self, "imu_position", place)
+        object.__setattr__(self, "imu_position", position)
         object.__setattr__(self, "imu_rotation", turn)
 
 
@@ -178,7 +178,7 @@ def sensor_names(robot: Robot) -> tuple[str, ...]:
 
 
 def _first_covariance(own: Estimator, feet: int) -> Float[ndarray, "n n"]:
-    """Heading and place are where we start from, by definition; the rest is not known well."""
+    """Heading and position are zero at the start, by definition; the rest is not known well."""
     deviations = np.zeros(FEET + 3 * feet)
     deviations[TURN], deviations[SPEED], deviations[PLACE] = (own.tilt, own.tilt, 1e-3), 0.05, (1e-3, 1e-3, 5e-3)
     deviations[GYRO_BIAS], deviations[ACCELERATION_BIAS] = own.gyro_bias, own.acceleration_bias

@@ -2,7 +2,7 @@
 
 The state is an element of SE_k(3), (R, v, p, d_1 .. d_n) of the IMU frame I and the feet in the world, and the two
 biases of the IMU. Errors are right-invariant, X̂ = exp(ξ) X, ordered (ξ_R, ξ_v, ξ_p, gyro and acceleration bias, feet).
-With them the measurement of a foot, its place in the IMU frame by the encoders, is linear with a *constant* matrix:
+With them the measurement of a foot, its position in the IMU frame by the encoders, is linear with a *constant* matrix:
 
     z_k = R̂ h_k(q) - (d̂_k - p̂) = H ξ' + R̂ n,   H = [0 0 -1 0 0 .. 1 ..],   ξ' = -ξ.
 
@@ -26,7 +26,7 @@ from nptrace._types import PyTree, Scalar
 
 TURN, SPEED, PLACE, GYRO_BIAS, ACCELERATION_BIAS = (slice(3 * k, 3 * k + 3) for k in range(5))
 FEET = 15  # where the feet begin
-LOST = 1.0  # variance of the place of a foot of which nothing is known any more [m²]
+LOST = 1.0  # variance of the position of a foot of which nothing is known any more [m²]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ def propagate(
 class FootSeen:
     """Where the legs say that the feet are."""
 
-    place: Float[ndarray, "nf 3"]  # from the IMU, in its axes [m]
+    position: Float[ndarray, "nf 3"]  # from the IMU, in its axes [m]
     noise: Float[ndarray, "nf 3 3"]  # covariance, IMU axes [m²]; enormous for a leg that cannot be read
     stands: Float[ndarray, "nf"]  # 1: the foot is thought to stand still, and may fail the gate
 
@@ -115,15 +115,15 @@ class FootSeen:
 def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterState, Float[ndarray, "nf"]]:
     """(state after all feet, their normalised innovations squared, three degrees of freedom each).
 
-    One foot after another. A standing foot whose innovation is beyond the gate has slipped: the place where it stood is
-    forgotten before the update, which then moves the foot and leaves the body alone.
+    One foot after another. A standing foot whose innovation is beyond the gate has slipped: the position where it stood
+    is forgotten before the update, which then moves the foot and leaves the body alone.
     """
     nf = state.feet.shape[0]
 
     def first_foot(_: float, carry: PyTree) -> PyTree:
         """Correct by the foot that is first, and put it last: one body of a loop serves all feet."""
-        state, place, noise, stands, found = carry
-        state, nis = _correct_first(state, place[0], noise[0], stands[0], gate)
+        state, position, noise, stands, found = carry
+        state, nis = _correct_first(state, position[0], noise[0], stands[0], gate)
         order = np.concatenate([np.arange(FEET), FEET + np.roll(np.arange(3 * nf), -3)])
         state = FilterState(
             quat=state.quat,
@@ -134,18 +134,18 @@ def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterStat
             feet=_rolled(state.feet),
             P=state.P[order][:, order],
         )
-        return state, _rolled(place), _rolled(noise), _rolled(stands), np.concatenate([found[1:], np.stack([nis])])
+        return state, _rolled(position), _rolled(noise), _rolled(stands), np.concatenate([found[1:], np.stack([nis])])
 
-    carry = state, seen.place, seen.noise, seen.stands, np.zeros(nf)
+    carry = state, seen.position, seen.noise, seen.stands, np.zeros(nf)
     state, _, _, _, nis = nptrace.repeat(nf, first_foot, carry)
     return state, nis
 
 
 def _correct_first(
-    state: FilterState, place: ndarray, noise: ndarray, stands: Scalar, gate: float
+    state: FilterState, position: ndarray, noise: ndarray, stands: Scalar, gate: float
 ) -> tuple[PyTree, ...]:
     R, P, foot = to_rotation(state.quat), _symmetric(state.P), _foot(0)
-    z = R @ place - (state.feet[0] - state.p)
+    z = R @ position - (state.feet[0] - state.p)
     N = R @ noise @ R.T
     PH = P[:, foot] - P[:, PLACE]
     S = PH[foot] - PH[PLACE] + N

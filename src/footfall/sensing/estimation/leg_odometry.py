@@ -23,7 +23,7 @@ from footfall.spatial import cross, skew
 class LegKinematics:
     """The feet as the base sees them: base axes."""
 
-    place: Float[ndarray, "nf 3"]  # centres from the base's origin [m]
+    position: Float[ndarray, "nf 3"]  # centres from the base's origin [m]
     J: Float[ndarray, "nf 6 nj"]  # of the feet by the joints: (ω, v)
     rate: Float[ndarray, "nf 6"]  # J q̇
 
@@ -36,7 +36,7 @@ def legs_of(robot: Robot, position: Float[ndarray, "nj"], rate: Float[ndarray, "
 
 
 def place_noise(legs: LegKinematics, variance: Float[ndarray, "nj"], floor: float) -> Float[ndarray, "nf 3 3"]:
-    """Covariance of the feet's places: of the encoders [rad²] through the legs, and a ``floor`` [m²] of the model."""
+    """Return the covariance of the foot positions: the encoders' [rad²] through the legs, and a ``floor`` [m²]."""
     return np.stack([J[3:] @ (variance[:, None] * J[3:].T) + floor * np.eye(3) for J in legs.J])
 
 
@@ -51,7 +51,7 @@ def foot_speeds(
     legs: LegKinematics, omega: Float[ndarray, "3"], velocity: Float[ndarray, "3"], rolled: Float[ndarray, "nf 3"]
 ) -> Float[ndarray, "nf"]:
     """How fast the feet slip over the ground [m/s], if the base moves like that (base axes)."""
-    slip = [velocity + cross(omega, p) + rate[3:] - roll for p, rate, roll in zip(legs.place, legs.rate, rolled)]
+    slip = [velocity + cross(omega, p) + rate[3:] - roll for p, rate, roll in zip(legs.position, legs.rate, rolled)]
     return np.stack([np.sqrt(u @ u) for u in slip])
 
 
@@ -79,8 +79,8 @@ def base_motion(
     standard deviation ``spread``; ``slip`` [m/s] is that of a foot's velocity.
     """
     A, b = np.diag(1.0 / spread**2), guess / spread**2
-    for k in range(len(legs.place)):
-        row = np.concatenate([-skew(legs.place[k]), np.eye(3)], axis=1)  # v + ω x p
+    for k in range(len(legs.position)):
+        row = np.concatenate([-skew(legs.position[k]), np.eye(3)], axis=1)  # v + ω x p
         weight = stands[k] / slip**2
         A = A + weight * (row.T @ row)
         b = b + weight * (row.T @ (rolled[k] - legs.rate[k, 3:]))

@@ -1,7 +1,7 @@
 """Contact in Adak et al.: least squares, hard contact against springs, and a robot that stands on it.
 
 The spined robot stands, is dropped, and trots, on rigid ground, with motors in its spine. The same runs are made again
-with eq. (37) as printed in every step; each step is recorded with the residual of the laws of contact, so that what
+with eq. (37) as printed in every step; each step is recorded with the residual of the contact conditions, so that what
 least squares did not reach by itself shows. Hard contact against springs: ``adak_steps``.
 """
 
@@ -27,7 +27,7 @@ from footfall.sim.start import standing_start
 from footfall.spatial.gravity import STANDARD, weight_of
 from footfall_lab.papers.adak2021 import adak_steps
 from footfall_lab.papers.adak2021.adak_steps import FRICTION
-from footfall_lab.papers.claims import Claim, Table, judge
+from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace import select
 from nptrace._types import PyTree
@@ -75,7 +75,7 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
     figures = {"contact": _figure(runs), "largest_step": adak_steps.figure(steps)}
     captions = {
         "contact": f"Drop from {1e3 * DROP:.0f} mm and trot on rigid ground: height of the trunk, and the residual of"
-        " the laws of contact in every step, which must stay below the broken line.",
+        " the contact conditions in every step, which must stay below the broken line.",
         "largest_step": "Largest steps at which the robot stands and trots, against how deep its feet sink: explicit"
         " spring-dampers of several stiffnesses, the damper tuned for each, and hard contact, which does not sink.",
     }
@@ -189,7 +189,7 @@ def exactness(runs: dict[str, Recording]) -> Claim:
         f" has the same solutions, and from the impulses of the step before: {warm} of {of}. The method of"
         " minimisation is ours (Gauss-Newton): the paper names none and gives no count."
     )
-    return judge(NAME, "least_squares_reaches_exact_solution", share, note)
+    return assess(NAME, "least_squares_reaches_exact_solution", share, note)
 
 
 def pitch(runs: dict[str, Recording]) -> Claim:
@@ -197,13 +197,13 @@ def pitch(runs: dict[str, Recording]) -> Claim:
     most = {key: float(np.degrees(np.abs(runs[key].trunk_euler()[:, 1]).max())) for key in ("stand", "drop", "trot")}
     words = ", ".join(f"{key} {degrees:.1f}" for key, degrees in most.items())
     worst = max(most.values())
-    return judge(NAME, "pitch_keeps_off_singularity", worst, f"{words} deg.", holds=worst <= 45.0)
+    return assess(NAME, "pitch_keeps_off_singularity", worst, f"{words} deg.", holds=worst <= 45.0)
 
 
 def otherwise(runs: dict[str, Recording]) -> Claim:
     """Where least squares do not reach the exact solution: nowhere in these runs."""
     reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
-    return judge(
+    return assess(
         NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver."
     )
 
@@ -264,7 +264,7 @@ def stands(rec: Recording, seconds: float = SECONDS) -> Claim:
         f" {z[-1]:.3f} m, last speed {speed:.1e}; the feet carry {carried:.6f} of the weight. {_spine(rec)} The paper"
         " shows no run."
     )
-    return judge(NAME, "stands", there, note, holds=there)
+    return assess(NAME, "stands", there, note, holds=there)
 
 
 def drops(rec: Recording, seconds: float = SECONDS) -> Claim:
@@ -280,7 +280,7 @@ def drops(rec: Recording, seconds: float = SECONDS) -> Claim:
         f" at {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J. {_spine(rec)}"
         f" In {over} of {len(rec)} steps, at the impact, implicit feedback takes a torque past its motor's limit."
     )
-    return judge(NAME, "drops", there, note, holds=there)
+    return assess(NAME, "drops", there, note, holds=there)
 
 
 def trots(rec: Recording, seconds: float = SECONDS) -> Claim:
@@ -293,7 +293,7 @@ def trots(rec: Recording, seconds: float = SECONDS) -> Claim:
         f" {_spine(rec)} It is bent by command in every half cycle; gait and gains are chosen, as the paper prints"
         " none."
     )
-    return judge(NAME, "trots", there, note, holds=there)
+    return assess(NAME, "trots", there, note, holds=there)
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------

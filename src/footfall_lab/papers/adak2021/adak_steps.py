@@ -30,7 +30,7 @@ from footfall.sim.start import standing_start
 from footfall.sim.step import step
 from footfall.sim.world import World
 from footfall.spatial.gravity import weight_of
-from footfall_lab.papers.claims import Claim, Table, judge
+from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace._types import Scalar
 
@@ -251,7 +251,7 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
         f" not the spring: taken linearly implicitly, Hertz contact that sinks {own.sink:.2g} mm stands at"
         f" {_ms(own.stands)} and trots at {_ms(own.trots)}. The paper prints no number."
     )
-    return judge("adak2021", "hard_beats_spring_damper_in_stability", hard.both / soft.both, note)
+    return assess("adak2021", "hard_beats_spring_damper_in_stability", hard.both / soft.both, note)
 
 
 def accuracy(steps: Sequence[LargestStep]) -> Claim:
@@ -260,7 +260,7 @@ def accuracy(steps: Sequence[LargestStep]) -> Claim:
     springs = [s for s in steps if s.kind == "spring"]
     best = max(springs, key=lambda s: s.both)
     rigid = max(s.both for s in springs if s.sink <= RIGID)
-    return judge(
+    return assess(
         "adak2021",
         "hard_beats_spring_damper_in_accuracy",
         best.sink,

@@ -16,7 +16,7 @@ from footfall.robot.model import dh
 from footfall.robot.model.shapes import box_inertia
 from footfall.spatial import rotation
 from footfall.spatial.gravity import GRAVITY
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.mechanics import Mechanics, hat, off, turned
 from nptrace.autodiff import nested
 
@@ -30,7 +30,7 @@ def claims() -> list[Claim]:
     for _ in range(STATES):
         for id, value in {**_robot(rng), **_contact(rng), **_body(rng)}.items():
             worst[id] = max(worst.get(id, 0.0), value)
-    return [judge(NAME, id, value, NOTES.get(id, _BESIDE)) for id, value in worst.items()]
+    return [assess(NAME, id, value, NOTES.get(id, _BESIDE)) for id, value in worst.items()]
 
 
 def _robot(rng: np.random.Generator) -> dict[str, float]:

@@ -23,7 +23,7 @@ from footfall_lab.bench.report import spelled
 from footfall_lab.bench.timing import Row
 from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims
 from footfall_lab.papers.adak2021.spine_claims import Spines
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge
+from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         _invertible(robot),
         painleve.claim(),
         *_euler_angles(),
-        judge(NAME, "massless_legs_widen_the_gap", None),
+        assess(NAME, "massless_legs_widen_the_gap", None),
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
@@ -118,29 +118,29 @@ def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
         }
         ours = {kind: 1e-9 * rows[f"lagrange {_ROWS[name]} {target}"].ns for kind, target in _TARGETS.items()}
         for kind, seconds in ours.items():
-            claims.append(judge(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
+            claims.append(assess(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
         note = (
             f"{symbolic:g} s over {optimised:g} s in the paper, {spelled(1e9 * ours['symbolic'])} over"
             f" {spelled(1e9 * ours['optimised'])} here. Both of ours start from the same shared expressions;"
             " machine code gains more over Python, operation by operation, than MATLAB's function blocks over subs()."
         )
-        claims.append(judge(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
+        claims.append(assess(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
     ratios = [float(claim.measured or 0.0) for claim in claims if claim.id.endswith("_ratio")]
     said = ", ".join(f"{name} {ratio:.0f}" for name, ratio in zip(PRINTED, ratios))
-    claims.append(judge(NAME, "code_beats_symbolic", min(ratios), f"{said}; printed 197, 440, 25 and 78."))
+    claims.append(assess(NAME, "code_beats_symbolic", min(ratios), f"{said}; printed 197, 440, 25 and 78."))
     return claims
 
 
 def _degrees_of_freedom(robot: Robot) -> Claim:
     note = "6 of the floating base, a pitch and a roll joint of the spine, 3 joints in each of 4 legs."
-    return judge(NAME, "dof_20", float(robot.nv), note)
+    return assess(NAME, "dof_20", float(robot.nv), note)
 
 
 def _share_of_legs(robot: Robot) -> Claim:
     """Return the legs' share of the chosen masses: the paper prints the share and no mass."""
     legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
     share = legs / robot.mass
-    return judge(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
+    return assess(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
 
 
 def _decoupled(robot: Robot) -> Claim:
@@ -149,7 +149,7 @@ def _decoupled(robot: Robot) -> Claim:
     zero = np.all([np.abs(mass_matrix(robot, q)) < 1e-12 for q in states.q], axis=0)
     legs = {leg: [robot.nv - robot.nj + robot.joint_names.index(f"{leg}_{j}") for j in _LEGS] for leg in ROBOT_LEGS}
     apart = all(zero[np.ix_(legs[a], legs[b])].all() for a in legs for b in legs if a[0] != b[0] and a[1] != b[1])
-    return judge(
+    return assess(
         NAME,
         "legs_are_decoupled",
         100.0 * float(zero.mean()),
@@ -174,7 +174,7 @@ def _agreement(robot: Robot) -> Claim:
         " with the correction by E_t alone, as the text below it has it, would count ω x I ω twice: here C is derived"
         " in Euler coordinates and then mapped, with the rate of the map."
     )
-    return judge(NAME, "lagrange_agrees_with_recursive", worst, note)
+    return assess(NAME, "lagrange_agrees_with_recursive", worst, note)
 
 
 def _invertible(robot: Robot) -> Claim:
@@ -194,7 +194,7 @@ def _invertible(robot: Robot) -> Claim:
             T[:3, :3] = euler_rates_to_body(x[:3], "xyz")
             values = np.linalg.eigvalsh(T.T @ M[:6, :6] @ T)
             upright.append(abs(float(values[0] / values[-1])))
-    return judge(
+    return assess(
         NAME,
         "mass_matrix_is_invertible",
         min(least),
@@ -219,13 +219,13 @@ def _euler_angles() -> list[Claim]:
     E = from_euler(pose, "xyz") @ euler_rates_to_body(pose, "xyz")
     lost = float(np.linalg.norm(E @ E_t - np.eye(3), 2))  # over all directions, in inertial axes
     return [
-        judge(
+        assess(
             NAME,
             "euler_map_is_singular",
             ", ".join(map(str, singular)),
             "Every whole degree of a turn; the determinant of E is cos Θ.",
         ),
-        judge(
+        assess(
             NAME,
             "small_number_overcomes_singularity",
             lost,

@@ -13,7 +13,7 @@ from numpy import ndarray
 from footfall.contact.coulomb import ContactProblem, residuals
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.spatial.gravity import STANDARD
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 
 NAME = "adak2021"
 FRICTION, STEP = 2.0, 1e-3  # registered
@@ -45,7 +45,7 @@ def claim() -> Claim:
     left = float(np.max(residuals(problem, impulse)))
     found, *_ = solve_by_least_squares(problem, np.zeros(3), np.zeros(1), 200, 1e-12)
     missed = float(np.max(residuals(problem, found)))
-    return judge(
+    return assess(
         NAME,
         "coulomb_may_have_no_solution",
         left,

@@ -1,4 +1,4 @@
-"""Claims of the survey of Adak et al. 2021 about the uses of spines, judged by runs of ``spine_study``."""
+"""Claims of the survey of Adak et al. 2021 about the uses of spines, assessed by runs of ``spine_study``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from footfall_lab.papers.adak2021 import spine_study
 from footfall_lab.papers.adak2021.spine_study import SpineCase
-from footfall_lab.papers.claims import Claim, Table, judge
+from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import registration, setup
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Spines:
     def claims(self) -> list[Claim]:
         def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Claim:
             ratio, words = self.ratio(key, kinds, runs)
-            return judge(NAME, id, _measured(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
+            return assess(NAME, id, _measured(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
 
         held = "The legs place their feet and forces as if the spine were rigid."
         return [
@@ -94,11 +94,11 @@ class Spines:
             self._fastest(),
             over_rigid("spine_saves_at_high_speed", "cost_of_transport", ARTICULATED, FAST),
             self._hops(),
-            judge(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached."),
+            assess(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached."),
             over_rigid("lock_reduces_peak_force", "peak_force", ["lockable"], BOUND, held),
             self._bends(),
             over_rigid("spine_relieves_legs_in_trot", "leg_work", ["actuated", "series_elastic"], TROT),
-            *(judge(NAME, id, None) for id in NOT_ASKED),
+            *(assess(NAME, id, None) for id in NOT_ASKED),
         ]
 
     def _hops(self) -> Claim:
@@ -108,7 +108,7 @@ class Spines:
         words = f"{words} Heights in m; the range of the height, which is not hopping, is another claim."
         flat = "" if rigid > 1e-3 else "a bound with a flight: under this controller a foot is always on the ground"
         measured = None if flat else _measured(ratio)
-        return judge(NAME, "actuated_spine_hops_higher", measured, words, missing=flat or _fallen(ratio))
+        return assess(NAME, "actuated_spine_hops_higher", measured, words, missing=flat or _fallen(ratio))
 
     def _saves_most(self) -> Claim:
         key = "cost_of_transport"
@@ -118,7 +118,7 @@ class Spines:
         own = float("nan") if case is None else self.mean(case, key, BOUND)
         words = f"{_words(case)}: {own:.3g}" if case else "Every series-elastic spine falls"
         ratio, note = own / others[rival], f"{words}, against {others[rival]:.3g} of {_words(rival).lower()}."
-        return judge(NAME, "series_elastic_spine_saves_most", _measured(ratio), note, missing=_fallen(ratio))
+        return assess(NAME, "series_elastic_spine_saves_most", _measured(ratio), note, missing=_fallen(ratio))
 
     def _softer(self) -> Claim:
         soft, stiff = setup(NAME)["spine_stiffness"]
@@ -128,7 +128,7 @@ class Spines:
             costs = [float("nan") if case is None else self.mean(case, "cost_of_transport", BOUND) for case in both]
             ratios[kind] = costs[0] / costs[1]
         gains = {kind: ratio <= 0.95 for kind, ratio in ratios.items()}
-        return judge(
+        return assess(
             NAME,
             "only_actuated_gains_by_softness",
             ", ".join(f"{r:.3g}" if np.isfinite(r) else "falls" for r in ratios.values()),
@@ -140,7 +140,7 @@ class Spines:
         speeds = {case: self.top_speed(case) for case in cases()}
         case = max((c for c in speeds if c.kind != "rigid"), key=lambda c: speeds[c])
         note = f"{_words(case)}: {speeds[case]:.2f} against {speeds[RIGID]:.2f} m/s of the rigid one."
-        return judge(NAME, "spine_raises_top_speed", speeds[case] / speeds[RIGID], note)
+        return assess(NAME, "spine_raises_top_speed", speeds[case] / speeds[RIGID], note)
 
     def _bends(self) -> Claim:
         case = SpineCase("passive", max(setup(NAME)["spine_stiffness"]), swing=0.0)
@@ -152,7 +152,7 @@ class Spines:
         )
         ratio = float(trot / np.mean([bound, gallop]))
         note = f"{_words(case)}: {said}, sag included."
-        return judge(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
+        return assess(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
 
     # -- for people ----------------------------------------------------------------------------------------------------
     def table(self) -> Table:

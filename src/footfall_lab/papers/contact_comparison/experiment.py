@@ -1,8 +1,8 @@
 """Three models of contact on the same robot, controller and ground: our own question, after de Paula et al. 2024.
 
 Drop, slide and trot of the Mini Cheetah by ``Compliant``, ``Complementarity`` and ``Stance``, and by MuJoCo as an
-outside witness: pose of the trunk, forces on the feet, residuals of the laws of contact, energy, time. Differences are
-taken from the complementarity run, whose residual is at rounding.
+outside witness: pose of the trunk, forces on the feet, residuals of the contact conditions, energy, time. Differences
+are taken from the complementarity run, whose residual is at rounding.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from footfall.robot import library
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall.spatial.gravity import weight_of
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge
+from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.registered import Value, setup
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
     made = []
 
     def expect(id: str, measured: Value, holds: bool, note: str = "") -> None:
-        made.append(judge(NAME, id, measured, note, holds=holds))
+        made.append(assess(NAME, id, measured, note, holds=holds))
 
     for key in ("drop", "slide", "trot"):
         worst = residual(runs[key, "complementarity"])

@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def sentences(self) -> dict[str, float]:
-        """The number that each sentence is judged by, by claim; of the spurious contacts MuJoCo's less ours."""
+        """The number that each sentence is assessed by, by claim; of the spurious contacts MuJoCo's less ours."""
         return {
             "contact_activation_matches": self.activation,
             "spurious_contacts_are_mujocos": float(self.spurious[1] - self.spurious[0]),

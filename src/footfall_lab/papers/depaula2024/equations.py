@@ -20,7 +20,7 @@ from footfall.robot import Robot, library
 from footfall.spatial import Transform, motion
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.vector import skew
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.mechanics import Mechanics, hat, off
 
 NAME = "depaula2024"
@@ -35,7 +35,7 @@ def claims() -> list[Claim]:
     for _ in range(STATES):
         for id, value in _state(rng).items():
             worst[id] = float(np.fmax(worst.get(id, 0.0), value)) if np.isfinite(value) else value
-    return [judge(NAME, id, value, NOTES.get(id, _BESIDE)) for id, value in worst.items()]
+    return [assess(NAME, id, value, NOTES.get(id, _BESIDE)) for id, value in worst.items()]
 
 
 def _state(rng: np.random.Generator) -> dict[str, float]:

@@ -3,7 +3,7 @@
 The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I, its K in the unit
 that is printed), "explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any
 comparison. What was registered first, with K 1 000 times stiffer, stands beside it as a second column. The paper's gait
-is not public: what that leaves open is told by a family of gaits.
+is not public: what that leaves open is shown by a family of gaits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
-from footfall_lab.papers.claims import Claim, Outcome, Spread, Table, judge, with_first
+from footfall_lab.papers.claims import Claim, Outcome, Spread, Table, assess, with_first
 from footfall_lab.papers.depaula2024 import convergence, equations, figures
 from footfall_lab.papers.depaula2024.comparison import Comparison
 from footfall_lab.papers.depaula2024.family import Family
@@ -187,7 +187,7 @@ class TrotFindings:
                     " and the other does not, which is in tension with 'very similar'."
                 )
             spread = self.family.range(self.stiffness, key, PRINTED[key])
-            made.append(judge(NAME, id, getattr(self.decided, key), note, spread=spread))
+            made.append(assess(NAME, id, getattr(self.decided, key), note, spread=spread))
         return made
 
     def _beside(self, key: str) -> str:
@@ -219,7 +219,7 @@ class TrotFindings:
         ]
         then = " and ".join(str(short_contacts(rec, k)) for rec in with_rotors)
         return [
-            judge(
+            assess(
                 NAME,
                 "contact_activation_matches",
                 found.activation,
@@ -228,7 +228,7 @@ class TrotFindings:
                 " reading of K: the bound tests the gait rather than the contact.",
                 spread=self._share("contact_activation_matches"),
             ),
-            judge(
+            assess(
                 NAME,
                 "spurious_contacts_are_mujocos",
                 float(found.spurious[1]),
@@ -238,7 +238,7 @@ class TrotFindings:
                 holds=found.spurious[1] > found.spurious[0],
                 spread=self._share("spurious_contacts_are_mujocos"),
             ),
-            judge(
+            assess(
                 NAME,
                 "higher_peak_forces_than_mujoco",
                 found.peaks[0] / found.peaks[1],
@@ -258,7 +258,7 @@ class TrotFindings:
         )
         steps = round(self.ours.time[-1] / DT)
         return [
-            judge(
+            assess(
                 NAME,
                 "wall_time_10s",
                 mine,
@@ -267,13 +267,13 @@ class TrotFindings:
                 " paper's, which it does not"
                 " name. The paper's future work, fast enough for real time, is done by this.",
             ),
-            judge(
+            assess(
                 NAME,
                 "mujoco_wall_time_10s",
                 other,
                 "Time inside MuJoCo's own steps, without the controller; the paper's includes whatever its script did.",
             ),
-            judge(
+            assess(
                 NAME,
                 "wall_time_over_mujoco",
                 mine / other,
@@ -286,7 +286,7 @@ class TrotFindings:
         names = ("x", "y", "z", "yaw", "pitch", "roll")
         slower, theirs = self.decided.speeds
         return [
-            judge(
+            assess(
                 NAME,
                 "fig5",
                 min(self.decided.trunk),
@@ -296,7 +296,7 @@ class TrotFindings:
                 " what hardly moves in set A (pitch, 0.6 degrees in all) decides.",
                 spread=self._share("fig5"),
             ),
-            judge(
+            assess(
                 NAME,
                 "fig6",
                 self.decided.vertical,
@@ -314,7 +314,7 @@ class TrotFindings:
         alone = ", ".join(f"{name} {peak:.0f} N" for name, peak in peaks.items() if name != "both")
         largest = {k: self._largest_step(k) for k in COLUMNS}
         return [
-            judge(
+            assess(
                 NAME,
                 "peaks_from_stiffness_and_damping",
                 peaks["both"] / self.decided.peaks[0],
@@ -324,7 +324,7 @@ class TrotFindings:
                 " comparison of"
                 " numbers is the paper's.",
             ),
-            judge(
+            assess(
                 NAME,
                 "stiff_contact_is_slow",
                 largest[FIRST_STIFFNESS] / largest[STIFFNESS],
@@ -340,7 +340,7 @@ class TrotFindings:
         without = self.runs[UNDAMPED]
         swings = [float(np.sqrt(np.mean(np.square(rec.v[:, :2])))) for rec in (without, self.ours)]
         ratio, upright = swings[0] / swings[1], stands(without)
-        return judge(
+        return assess(
             NAME,
             "derivative_increases_stability",
             ratio,
@@ -371,7 +371,7 @@ class TrotFindings:
         upright = stands(self.runs[Job(scheme="explicit", choice=CHOICE, form="rotors")])
         return [
             *with_first([self._converged(), self._trots()], [first._converged(), first._trots()]),
-            judge(
+            assess(
                 NAME,
                 "stiff_mujoco_agrees",
                 stiff.x,
@@ -380,7 +380,7 @@ class TrotFindings:
                 " softness.",
                 holds=stiff.x < 30.0 and stiff.z < 1.0,
             ),
-            judge(
+            assess(
                 NAME,
                 "damping_is_per_metre",
                 "10 N s/m",
@@ -395,7 +395,7 @@ class TrotFindings:
         soft = {case: study.curve(case, "implicit_soft") for case in ("drop", "trot")}
         long, far = study.curve("ten_seconds", "explicit"), study.curve("ten_seconds", "implicit_soft").at(DT)
         moves = ", ".join(f"{1e3 * error:.0f} mm at {dt:g} s" for dt, error in zip(long.steps, long.errors))
-        return judge(
+        return assess(
             NAME,
             "explicit_dt_1e-4_converged",
             1e3 * drop.at(DT),
@@ -411,7 +411,7 @@ class TrotFindings:
 
     def _trots(self) -> Claim:
         ours, theirs = self.decided.speeds
-        return judge(
+        return assess(
             NAME,
             "trots_forward_upright_10s",
             min(ours, theirs),
@@ -533,14 +533,14 @@ def _identities() -> list[Claim]:
     for _ in range(3):
         worst = max(worst, _tilted(job, rng))
     return [
-        judge(
+        assess(
             NAME,
             "ramped_damping_is_continuous",
             touch,
             f"At 1e-12 m and 1 m/s; without the ramp {law.damping:g} N at the first touch.",
             holds=touch < 1e-6,
         ),
-        judge(
+        assess(
             NAME,
             "works_on_any_plane",
             worst,

@@ -32,7 +32,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall.spatial.gravity import STANDARD
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge
+from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.dynakat import figures, further, leg_race, margins, published, rhythm
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, Racer, best_time
 from footfall_lab.papers.registered import setup
@@ -111,7 +111,7 @@ class LegFindings:
         hip = np.array(leg.screws[0].point)
         by_robot = foot_position(leg, FIG7) - hip
         off = 1e3 * max(np.abs(by_table - FIG7_FOOT).max(), np.abs(by_robot - FIG7_FOOT).max())
-        return judge(
+        return assess(
             NAME,
             "fig7_dh_pose",
             float(off),
@@ -142,7 +142,7 @@ class LegFindings:
         form = f"{1e6 * exact.seconds:.2f} µs by the {CLOSED}"
         medians = ", ".join(f"{METHODS[m]} {e.median:.0f}" for m, e in fine.items() if m in METHODS)
         return [
-            judge(
+            assess(
                 NAME,
                 "fig1_fabrik_converges_fastest",
                 max(fewest, time_ratio),
@@ -153,13 +153,13 @@ class LegFindings:
                 " figure is a reference's, for ball joints; FABRIK as published stalls on hinges, ours first swings the"
                 " leg at the target and turns its plane through it.",
             ),
-            judge(
+            assess(
                 NAME,
                 "iterative_faster_than_analytical",
                 mine.seconds / exact.seconds,
                 f"{times}, {form}. The report says 'often': a leg is not such a case.",
             ),
-            judge(
+            assess(
                 NAME,
                 "fabrik_no_weakness",
                 mine.seconds / exact.seconds,
@@ -221,7 +221,7 @@ class LegFindings:
         near, there = left <= COARSE, left <= FINE
         closed = compile(leg_race.closed, self.robot, straight[:3], target="batch")(np.stack(targets))[1]
         edge = manipulability(foot_jacobian(leg, straight)[1])
-        return judge(
+        return assess(
             NAME,
             "fabrik_resists_singularity",
             100 * float(np.mean(near)),
@@ -251,7 +251,7 @@ class LegFindings:
             worst, asked = max(worst, leg_race.violation(leg, solve(targets, starts)[0])), asked + len(targets)
         entry = self.races["dynakat", FINE]["fabrik"]
         beyond = max(worst, entry.violation)
-        return judge(
+        return assess(
             NAME,
             "fabrik_keeps_limits",
             beyond,
@@ -279,7 +279,7 @@ class LegFindings:
         gaps = np.flatnonzero(~held)
         first, last = max(gaps[gaps < middle], default=-1) + 1, min(gaps[gaps > middle], default=len(asked)) - 1
         low, high = np.degrees(asked[[first, last]])
-        return judge(
+        return assess(
             NAME,
             "redundant_link_sets_contact_angle",
             float(high - low) if held[middle] else 0.0,
@@ -305,7 +305,7 @@ class LegFindings:
         )
         off = max(_apart(M, witness[0]), _apart(C @ v, witness[1]), _apart(G, witness[2]))
         plain = best_time(lambda: _mcg(self.robot, q, v), least=0.05)
-        return judge(
+        return assess(
             NAME,
             "mcg_time",
             1e3 * each,
@@ -329,7 +329,7 @@ class LegFindings:
         free = math.sqrt(2.0 * DROP / STANDARD)
         end = np.abs(rec.v[-1, :6]).max()
         fine = low > -5e-3 and end < 0.1 and energy[-1] < energy[0] and abs(first - free) < 0.01
-        return judge(
+        return assess(
             NAME,
             "fig6_drop",
             -1e3 * min(low, 0.0),
@@ -368,7 +368,7 @@ class LegFindings:
             )
             ended = step(phases)
             worst = max(worst, max(float(np.abs(oscillators.error(phase)).max()) for phase in ended))
-        return judge(
+        return assess(
             NAME,
             "kuramoto_locks",
             worst,

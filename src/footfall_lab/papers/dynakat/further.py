@@ -25,7 +25,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall.spatial.gravity import GRAVITY
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.dynakat.leg_race import best_time, standing
 from footfall_lab.papers.mechanics import Mechanics, off, turned
 from nptrace.autodiff.nested import interpreted
@@ -93,7 +93,7 @@ def _several(count: int) -> Claim:
         good = max(np.linalg.norm(leg[-1] - target) for leg, target in zip(found, targets)) < 1e-3
         reached += bool(good)
         made.append(iterations)
-    return judge(
+    return assess(
         NAME,
         "fabrik_several_end_effectors",
         100.0 * reached / count,
@@ -111,7 +111,7 @@ def _exact(count: int) -> Claim:
         target *= 0.25 / np.linalg.norm(target)
         left.append(float(fabrik_chain(points, target, 200, 1e-6).residual))
         later.append(float(fabrik_chain(points, target, 200, 0.0).residual))
-    return judge(
+    return assess(
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
@@ -136,7 +136,7 @@ def _three_joints(robot: Robot) -> Claim:
         for k in (2, 1, 0):
             place = points[k] + turned(axes[k], joints[k]) @ (place - points[k])
         worst = max(worst, float(np.abs(place - foot_position(leg, np.array([*joints, held]))).max()))
-    return judge(NAME, "emulates_three_joints", worst, "100 postures, the last joint held anywhere within a radian.")
+    return assess(NAME, "emulates_three_joints", worst, "100 postures, the last joint held anywhere within a radian.")
 
 
 def _changes_gait(robot: Robot) -> Claim:
@@ -149,7 +149,7 @@ def _changes_gait(robot: Robot) -> Claim:
     phase = sim.state.memory["phase"]
     off, before = (float(np.abs(Kuramoto.of(g, 4.0).error(phase)).max()) for g in (change.second, change.first))
     speeds = [float(rec.trunk_position[k, 0]) for k in (np.searchsorted(rec.time, t) for t in (2.0, 4.0, 6.0, 9.99))]
-    return judge(
+    return assess(
         NAME,
         "oscillators_change_gait",
         off,
@@ -174,7 +174,7 @@ def _tracks(robot: Robot) -> Claim:
         done = 2.0 * np.pi * (k + 1) * dt
         asked = begin + np.array([sizes[0] * (np.cos(done) - 1.0), 0.0, sizes[1] * np.sin(done)])
         off.append(float(np.linalg.norm(foot_position(leg, joints) - asked)))
-    return judge(
+    return assess(
         NAME,
         "velocity_inverse_tracks",
         100.0 * float(np.sqrt(np.mean(np.square(off)))) / length,
@@ -200,7 +200,7 @@ def _more_joints(robot: Robot) -> Claim:
             took[nj] = min(took[nj], best_time(call, least=2e-3) / 256)
     more, fewer = took.values()
     words = ", ".join(f"{nj} joints {1e9 * seconds:.0f} ns" for nj, seconds in took.items())
-    return judge(NAME, "links_add_computing", more / fewer, f"{words}.")
+    return assess(NAME, "links_add_computing", more / fewer, f"{words}.")
 
 
 def _symbolic(robot: Robot) -> Claim:
@@ -209,7 +209,7 @@ def _symbolic(robot: Robot) -> Claim:
     q, v = states.q[0], states.v[0]
     stored, fast = interpreted(partial(_matrices, robot), q, v), compile(_matrices, robot, q, v)
     slow, quick = best_time(partial(stored, q, v), least=0.05), best_time(partial(fast, q, v))
-    return judge(
+    return assess(
         NAME,
         "symbolic_is_slow",
         quick / slow,
@@ -222,7 +222,7 @@ def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) ->
 
 
 def not_asked() -> Claim:
-    return judge(NAME, "fourth_joint_in_rough_terrain", None)
+    return assess(NAME, "fourth_joint_in_rough_terrain", None)
 
 
 def _equations(robot: Robot) -> list[Claim]:
@@ -249,7 +249,7 @@ def _equations(robot: Robot) -> list[Claim]:
         doubled = 2.0 * coriolis_matrix(plain, q, v) @ v
         printed = max(printed, off(doubled, right))
     return [
-        judge(
+        assess(
             NAME,
             "eq_dynamics",
             worst,
@@ -257,5 +257,5 @@ def _equations(robot: Robot) -> list[Claim]:
             " coefficients: it is the input matrix. P = m gᵀ r is the energy with g taken upwards, as the report does"
             " where g counters the weight.",
         ),
-        judge(NAME, "erratum_christoffel", printed, "The sum of three terms lacks the factor 1/2: twice the forces."),
+        assess(NAME, "erratum_christoffel", printed, "The sum of three terms lacks the factor 1/2: twice the forces."),
     ]

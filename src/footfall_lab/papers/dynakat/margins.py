@@ -20,7 +20,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 
 LIFTED = "LF"
 AHEAD, UP = 0.03, 0.05  # [m] that the trunk is ahead of the feet on the ground, and the lifted one is above it
@@ -70,7 +70,7 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
     outside = 100.0 * float(np.mean(margins.static < 0.0))
     when = f"tips by {TIPPED:g} degrees in {tipping.when:.2f} s" if tipping.when is not None else "stands"
     return [
-        judge(
+        assess(
             experiment,
             "fabrik_in_closed_loop",
             walk.mean_speed(1.0),
@@ -78,7 +78,7 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             " next.",
             holds=upright and walk.mean_speed(1.0) > 0.05,
         ),
-        judge(
+        assess(
             experiment,
             "wsm_through_walk",
             outside,
@@ -89,7 +89,7 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             f" is then {1e3 * margins.wide.min():.0f} to {1e3 * margins.wide.max():.0f} mm.",
             holds=not (upright and outside > 0.0),
         ),
-        judge(
+        assess(
             experiment,
             "wsm_measures_tipping",
             1e3 * tipping.static,

@@ -22,7 +22,7 @@ from footfall.kinematics.iterative.fabrik_chain import fabrik_chain
 from footfall.kinematics.iterative.fabrik_leg import towards
 from footfall.kinematics.leg_chain import LegChain, foot_position, leg_chain, pose_of
 from footfall.robot.model.description import Robot
-from footfall_lab.papers.claims import Claim, Table, judge
+from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.dynakat import leg_race
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, MOST
 from nptrace._types import PyTree, Scalar
@@ -84,7 +84,7 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         for m, (u, far, s) in found.items()
     ]
     header = ("method", "median", "95 %", "not reached [%]", "µs a target")
-    claim = judge(
+    claim = assess(
         "dynakat",
         "fig1_as_published",
         max(ratios),
@@ -129,7 +129,7 @@ def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
     start = leg_race.standing(robot)
     solve = compile(reach_published, robot, targets[0], start, target="batch", verify=False)
     _, left, _ = solve(targets, np.tile(start, (len(targets), 1)))
-    return judge(
+    return assess(
         "dynakat",
         "as_published_on_a_leg",
         100.0 * float(np.mean(left <= COARSE)),

@@ -16,7 +16,7 @@ from footfall.sim.pushes import Push
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall.spatial.quaternion import to_rotation
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 
 NAME = "dynakat"
 SHOVES = (0.6, 0.8, 1.0)  # [m/s] that the robot would get by them, in a tenth of a second
@@ -36,7 +36,7 @@ def paced_walk(robot: Robot, bursts: str) -> Claim:
     rec = runs["rulkov"]
     ratio = rec.mean_speed(2.0) / runs["kuramoto"].mean_speed(2.0)
     up = (np.linalg.norm(rec.force, axis=2) < 1e-6).mean(axis=0)
-    return judge(
+    return assess(
         NAME,
         "rulkov_paces",
         float(ratio),
@@ -61,7 +61,7 @@ def catches(robot: Robot) -> Claim:
             outs.append(widest(rec) - usual)
     share = 100.0 * caught / fell if fell else float("nan")
     further = min(outs, default=0.0)
-    return judge(
+    return assess(
         NAME,
         "reflex_catches_fall",
         share,

@@ -16,7 +16,7 @@ from footfall.kinematics import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import from_zyx, to_rotation
 from footfall_lab.papers.claims import Claim
-from footfall_lab.papers.floating_base.facts import Measured, error, every, judge, worst
+from footfall_lab.papers.floating_base.facts import Measured, assess, error, every, worst
 from footfall_lab.papers.mechanics import Mechanics, hat, of_quaternion, turned
 
 _DEFINITE = 1e-9  # least over largest eigenvalue, registered
@@ -35,7 +35,7 @@ def full_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             a, f = constrained_dynamics(robot, q, v, tau[6:], mode)
             errors.append(error(M @ a + h - J.T @ f.reshape(-1), np.concatenate([np.zeros(6), tau[6:]])))
             errors.append(float(np.abs((J @ a + turning)[stands]).max(initial=0.0) / np.abs(a).max()))
-    return judge(
+    return assess(
         "full_dynamics",
         worst(errors),
         "the accelerations and forces of the KKT system in every contact mode, put into both equations with M, h and"
@@ -49,7 +49,7 @@ def bias(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         h = dynamics.coriolis_matrix(robot, q, v) @ v + dynamics.gravity_terms(robot, q)
         return error(h, _spatial_bias(own, v) + own.G(dynamics.GRAVITY))
 
-    return judge(
+    return assess(
         "bias_is_coriolis_and_gravity",
         worst(one, _without_rotors(robots, states)),
         "C q' + G beside the forces of Newton's and Euler's laws, body by body; our copy of the slides has C q''",
@@ -65,7 +65,7 @@ def contact_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim
             pairs += [(J[[3, 4, 5, 0, 1, 2]] @ v, twist), (J[3:, 6:], own.point(i, r)[1][:, 6:])]
         return max(error(x, y) for x, y in pairs)
 
-    return judge(
+    return assess(
         "contact_jacobian",
         worst(one, every(robots, states)),
         "twists of the feet and their joint columns, point by point. The derivative of x_f - x_b gives the three linear"
@@ -89,7 +89,7 @@ def base_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         errors.append(error(np.concatenate([R @ found[3:], R @ found[:3]]), twist))
         moved = configuration_rate(robot, q, v)[:3]  # of a free body: its velocity is the base's
         errors.append(error(moved, to_rotation(q[3:7]) @ v[3:6]))
-    return judge(
+    return assess(
         "base_jacobian",
         worst(errors),
         "columns of J_w by hand, each turn about its moved axis; the base's twist of a free body is its velocity as it"
@@ -107,7 +107,7 @@ def quaternion_step(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         errors.append(error(rate, hat(w) @ of_quaternion(Q)))
         errors.append(error(configuration_rate(robot, q, v)[3:7], dQ))
         lengths.append((np.linalg.norm(Q + dT * dQ) - 1.0) / (0.125 * (dT * np.linalg.norm(w)) ** 2))
-    return judge(
+    return assess(
         "quaternion_step",
         worst(errors),
         "the rate of the rotation, exactly. The step is of first order and lengthens Q by (dT ω)² / 8 each time"
@@ -122,7 +122,7 @@ def positive_definite(robots: Sequence[Robot], states: Sequence[States]) -> Clai
         values = np.linalg.eigvalsh(M)
         uneven.append(float(np.abs(M - M.T).max() / np.abs(M).max()))
         least.append(float(values[0] / values[-1]))
-    return judge(
+    return assess(
         "mass_matrix_is_positive_definite",
         min(least),
         f"over the largest one; symmetric to {max(uneven):.1e}",

@@ -21,7 +21,7 @@ from footfall.spatial import Transform, skew
 from footfall.spatial.gravity import GRAVITY, STANDARD
 from footfall.spatial.quaternion import to_rotation
 from footfall_lab.papers.claims import Claim
-from footfall_lab.papers.claims import judge as judged
+from footfall_lab.papers.claims import assess as assess_claim
 from footfall_lab.papers.registered import Value, registration
 from footfall_lab.verify.laws import rate_along
 
@@ -44,9 +44,9 @@ def worst(errors: Sequence[float] | Callable[..., float], samples: Sequence[Meas
     return max(errors(*sample) for sample in samples) if callable(errors) else max(errors)
 
 
-def judge(id: str, measured: Value, note: str, holds: bool | None = None) -> Claim:
+def assess(id: str, measured: Value, note: str, holds: bool | None = None) -> Claim:
     """A claim of the slides by its registered bound."""
-    return judged(NAME, id, measured, note, holds=holds)
+    return assess_claim(NAME, id, measured, note, holds=holds)
 
 
 def weight(robot: Robot) -> ndarray:
@@ -137,7 +137,7 @@ def fact1(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     robot, q, v, _, tau = every(robots, states)[0]
     rest = dynamics.forward_dynamics(robot, q, v, 0.0 * tau[6:])
     push = dynamics.forward_dynamics(robot, q, v, 10.0 * np.sign(tau[6:])) - rest
-    return judge(
+    return assess(
         "fact1_torque_does_not_reach_base_row",
         worst(one, every(robots, states)),
         "in flight, torques of the size of the weight: the rate of total momentum is the weight whatever they are;"
@@ -158,7 +158,7 @@ def fact2(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             errors.append(error(A @ x + turning, pushed + weight(robot)))
             ranks[int(mode.sum())] = int(np.linalg.matrix_rank(J[np.repeat(mode, 3) > 0, :6], tol=1e-9))
     reach = ", ".join(f"{rank} with {count}" for count, rank in sorted(ranks.items()))
-    return judge(
+    return assess(
         "fact2_base_moved_by_contact_forces",
         worst(errors),
         "rate of momentum about the centre of mass = moments and forces of the feet + weight, with random torques, in"
@@ -174,7 +174,7 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         forward, down = (largest_com_acceleration(robot, q, d, FRICTION) for d in (ahead, below))
         rows.append((robot.name, forward, down, largest_com_acceleration(robot, q, ahead, None)))
     words = "; ".join(f"{name} {forward:.2f} and {down:.2f}" for name, forward, down, _ in rows)
-    return judge(
+    return assess(
         "fact4_contact_forces_limited",
         max(forward for _, forward, _, _ in rows),
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
@@ -195,7 +195,7 @@ def fact5(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         limited, free = (largest_acceleration(robot, q, up, FRICTION, limited=x) for x in (True, False))
         rows.append((robot.name, limited, free))
     words = "; ".join(f"{name} {limited:.1f}" for name, limited, _ in rows)
-    return judge(
+    return assess(
         "fact5_joint_torque_limited",
         max(limited for _, limited, _ in rows),
         f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {words};"
@@ -209,7 +209,7 @@ def fact6(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         rows = dynamics.inverse_dynamics(robot, q, v, a)[:6]
         return error(about_com(robot, q).wrench_to_parent(rows), momentum_rate(robot, q, v, a) - weight(robot))
 
-    return judge(
+    return assess(
         "fact6_base_rows_are_newton_euler",
         worst(one, every(robots, states)),
         "base rows of inverse dynamics, moved to the centre of mass, against the rate of linear and angular momentum"
@@ -234,7 +234,7 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 torques = need[6:] - J[:, 6:].T @ f  # stage 2: joint rows
                 back = constrained_dynamics(robot, q, v, torques, mode)
                 errors.append(max(error(back[0], x), error(back[1].reshape(-1), f)))
-    return judge(
+    return assess(
         "fact7_two_stages",
         worst(errors),
         "random accelerations of the base with 3 or 4 feet down; stage 1 takes the least forces that make them, stage 2"
@@ -254,7 +254,7 @@ def jcb_structure(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             asked.append(np.block([[np.eye(3), lever], [np.zeros((3, 3)), np.eye(3)]]))
         return error(np.array(found), np.array(asked))
 
-    return judge(
+    return assess(
         "jcb_structure",
         worst(one, every(robots, states)),
         "base columns of the foot Jacobians by the support path, turned to world axes and (linear, angular) order",
@@ -266,7 +266,7 @@ def gravity(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         g = np.concatenate([np.zeros(3), to_rotation(q[3:7]).T @ np.array(dynamics.GRAVITY), np.zeros(robot.nj)])
         return error(-dynamics.mass_matrix(robot, q) @ g, dynamics.gravity_terms(robot, q))
 
-    return judge(
+    return assess(
         "gravity_is_minus_M_g",
         worst(one, every(robots, states)),
         "Algorithm 3 against the mass matrix; with velocities in base axes g is turned into them",
@@ -282,7 +282,7 @@ def momentum_rows(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         whole = X.wrench_to_child(dynamics.momentum(robot, q, still))
         return max(error(moved, dynamics.momentum_matrix(robot, q)), error(locked, whole))
 
-    return judge(
+    return assess(
         "momentum_rows",
         worst(one, every(robots, states)),
         "rows moved to the centre of mass against the centroidal momentum matrix, summed body by body; M_b against the"
@@ -298,7 +298,7 @@ def skew_property(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         change = rate_along(robot, lambda x, robot=robot: dynamics.mass_matrix(robot, x), q, v)  # type: ignore[misc]
         for S, found in ((change - 2 * C, right), (M - 2 * C, printed)):
             found.append(float(np.abs(S + S.T).max() / max(np.abs(S).max(), 1e-300)))
-    return judge(
+    return assess(
         "skew",
         max(right),
         "S = dM/dt - 2C, dM/dt by differentiation along the motion. Our copy of the slides, converted from handwriting,"
@@ -313,7 +313,7 @@ def energy(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         half = 0.5 * v @ dynamics.mass_matrix(robot, q) @ v
         return abs(dynamics.kinetic_energy(robot, q, v) - half) / half
 
-    return judge(
+    return assess(
         "kinetic_energy",
         worst(one, every(robots, states)),
         "link by link (rotors included) against the mass matrix",

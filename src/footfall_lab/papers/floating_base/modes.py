@@ -24,7 +24,7 @@ from footfall.spatial import rotation
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import rate, rotated
 from footfall_lab.papers.claims import Claim
-from footfall_lab.papers.floating_base.facts import ROUNDING, error, every, judge, worst
+from footfall_lab.papers.floating_base.facts import ROUNDING, assess, error, every, worst
 
 _, _Y, _Z = np.eye(3)
 
@@ -100,7 +100,7 @@ def quadruped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             errors += [error(y, x), float(np.abs(g - f).max() / weight_of(robot.mass))]
             freedoms.add(robot.nv - contact_set(robot, q, mode).mobility - 3 * int(mode.sum()))
     sound = len(counts) == 1 and freedoms == {0} and worst(errors) <= ROUNDING
-    return judge(
+    return assess(
         "quadruped_16_modes",
         float(max(counts)) if sound else float("nan"),
         "every mode of every quadruped of the library takes three degrees of freedom a foot; reduced equations in its"
@@ -129,7 +129,7 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 error(reduced_dynamics(two, q, v, tau, mode)[0], constrained_dynamics(two, q, v, tau, mode)[0])
             )
     sizes = [len(reduced_system(two, few.q[0], few.v[0], few.tau[0], mode).force) for mode in modes]
-    return judge(
+    return assess(
         "biped_4_modes_12_transitions",
         f"{len(modes)}, {len(pairs)}" if worst(errors) <= ROUNDING else "not sound",
         f"a biped of {two.nv} degrees of freedom: {', '.join(map(str, sizes))} in its modes. The slides' 12 count every"
@@ -142,13 +142,13 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
 def one_legged(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     machine = OneLeg()
     counts = machine.stance(np.zeros(3)).nv, machine.flight().nv
-    return judge("one_leg_3_and_5_coordinates", f"{counts[0]}, {counts[1]}", _hopper())
+    return assess("one_leg_3_and_5_coordinates", f"{counts[0]}, {counts[1]}", _hopper())
 
 
 def base_coordinates(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     counts = {(robot.nq - robot.nj, robot.nv - robot.nj) for robot in robots}
     words = "; ".join(f"{q}, {v}" for q, v in sorted(counts))
-    return judge("base_in_R7_and_R6", words, "of every robot of the library: position and quaternion, twist")
+    return assess("base_in_R7_and_R6", words, "of every robot of the library: position and quaternion, twist")
 
 
 def _hopper() -> str:
@@ -181,7 +181,7 @@ def gimbal_lock(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     )
     level = [np.linalg.cond(rotation.euler_rates_to_body(np.array([0.3, np.radians(d), 0.1]))) for d in (0.0, 89.9)]
     rank = int(np.linalg.matrix_rank(G, tol=1e-9))
-    return judge(
+    return assess(
         "gimbal_lock_of_euler_base",
         apart,
         f"the map of Euler rates has rank {rank} there; its condition number is {level[0]:.0f} when level and"
@@ -205,7 +205,7 @@ def quaternion_regular(robots: Sequence[Robot], states: Sequence[States]) -> Cla
             errors.append(
                 error(dynamics.forward_dynamics(robot, q, *given), dynamics.forward_dynamics(robot, level, *given))
             )
-    return judge(
+    return assess(
         "quaternion_no_singularity",
         float(max(spread)),
         "of the map from angular velocity to quaternion rates, at pitches from 0 to 120 deg; without gravity the"

@@ -18,7 +18,7 @@ from footfall.sim.joints import Belt, JointModel
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall.spatial.gravity import weight_of
-from footfall_lab.papers.claims import Claim, Table, judge, range_of
+from footfall_lab.papers.claims import Claim, Table, assess, range_of
 from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
 
@@ -69,7 +69,7 @@ def improves(runs: dict[str, dict[str, Run]]) -> Claim:
     beside = ", ".join(f"{name} {by[SCREW] / by[WEIGHT]:.2f}" for name, by in rms.items())
     statics = ", ".join(f"{name} {by[WEIGHT] / by[PD]:.2f}" for name, by in rms.items())
     stiff = ", ".join(f"{kp:.0f}" for kp in swing_gains(next(iter(runs.values()))[SCREW]))
-    return judge(
+    return assess(
         "yan2021",
         "model_based_control_improves_response",
         float("inf") if fell else max(ratios.values()),
@@ -230,7 +230,7 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
     words = ", ".join(f"{name} {1e3 * value:.2f}" for name, value in rough.items())
     steps = walks[WHOLE].plan.rest + 0.8, float(walks[WHOLE].rec.time[-1]) - 0.5  # type: ignore[attr-defined]
     walking = [roughness(walks[name], KNEE, steps) for name in (WHOLE, "rigid drives")]
-    return judge(
+    return assess(
         "yan2021",
         "fig14_burrs",
         whole / rigid,

@@ -17,7 +17,7 @@ from footfall.kinematics.leg_inverse import leg_inverse
 from footfall.robot.model.description import Robot
 from footfall.spatial import screw
 from footfall.spatial.gravity import GRAVITY
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.mechanics import Mechanics, off
 
 NAME, STATES = "yan2021", 3
@@ -53,7 +53,7 @@ def claims(robot: Robot) -> list[Claim]:
         free[3:6] -= np.cross(v[:3], v[3:6])
         system = max(system, off(screw_forward_dynamics(plain, q, v, tau, np.zeros(plain.nf)).a, free))
         found["eq_screws"], found["eq_system"] = max(found["eq_screws"], screws), max(found["eq_system"], system)
-    return [*(judge(NAME, id, value, NOTES[id]) for id, value in found.items()), _toes_below(robot)]
+    return [*(assess(NAME, id, value, NOTES[id]) for id, value in found.items()), _toes_below(robot)]
 
 
 def _toes_below(robot: Robot) -> Claim:
@@ -72,7 +72,7 @@ def _toes_below(robot: Robot) -> Claim:
             count, outside = count + 1, outside + (abs(q2) >= np.pi / 2)
             if abs(q2) > largest:
                 largest, example = abs(q2), np.array([q2, x, y])
-    return judge(
+    return assess(
         NAME,
         "erratum_1",
         100.0 * outside / count,

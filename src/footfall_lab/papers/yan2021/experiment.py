@@ -23,7 +23,7 @@ from footfall.kinematics.leg_inverse import branches, leg_inverse
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Sensors
-from footfall_lab.papers.claims import Claim, Outcome, Table, judge, range_of
+from footfall_lab.papers.claims import Claim, Outcome, Table, assess, range_of
 from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021 import drives, equations, figures, further
 from footfall_lab.papers.yan2021.runs import (
@@ -114,7 +114,7 @@ class WalkFindings:
             *self._continuous(),
             self._half_time(),
             self._three_feet(),
-            judge(NAME, "coordinates_are_simplified", None),
+            assess(NAME, "coordinates_are_simplified", None),
             self._matches(),
             self._jump(),
             self._postures(),
@@ -146,14 +146,14 @@ class WalkFindings:
             printed.append(as_printed(geometry.thigh.length, geometry.shank.length, float(joints[2])))
         number = float(max(solutions)) if len(solutions) == 1 and worst < 1e-9 else float("nan")
         return [
-            judge(
+            assess(
                 NAME,
                 "ik_all_branches",
                 number,
                 f"{self.samples} reachable targets, eq. (6) set right: knee behind and in front. The leg's plane"
                 " above the roll axis, which eq. (1) leaves out, gives two more.",
             ),
-            judge(
+            assess(
                 NAME,
                 "eq6_knee_angle",
                 float(np.median(printed)),
@@ -162,7 +162,7 @@ class WalkFindings:
                 f" foot is off by {max(printed):.2f} m at most.",
                 holds=max(printed) <= 1e-9,
             ),
-            judge(NAME, "closed_form_is_exact", worst, f"{self.samples} targets, up to four solutions each."),
+            assess(NAME, "closed_form_is_exact", worst, f"{self.samples} targets, up to four solutions each."),
         ]
 
     def _foot(self, leg: str, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "3"]:
@@ -176,7 +176,7 @@ class WalkFindings:
         even = STEP / (2.0 * SWING_TIME)  # end of row 1 and all of row 2
         third = 2.0 * STEP / SWING_TIME  # row 3, -L (t - (2n - 1) T)² / T², at its beginning T before its end
         return [
-            judge(
+            assess(
                 NAME,
                 "fig9_paths_continuous",
                 worst,
@@ -185,7 +185,7 @@ class WalkFindings:
                 " without a jump (a jump would stay).",
                 holds=ratio < 0.6,
             ),
-            judge(
+            assess(
                 NAME,
                 "eq24_body_path",
                 third - even,
@@ -208,7 +208,7 @@ class WalkFindings:
             moved = run.rec.trunk_position[:, 0] - run.rec.trunk_position[0, 0]
             simulated[name] = float(run.rec.time[np.argmax(moved > far)]) - rest if moved.max() > far else float("nan")
         ratio = simulated["trot"] / simulated["walk"]
-        return judge(
+        return assess(
             NAME,
             "fig10_trot_same_distance_half_time",
             ratio,
@@ -222,7 +222,7 @@ class WalkFindings:
         planned = np.array(walk.plan.stands(np.linspace(0.0, walk.plan.duration, 2001)))  # type: ignore[attr-defined]
         fewest = (planned > 0.0).sum(axis=0).min()
         touching = 100.0 * float((walk.rec.contact.sum(axis=1) >= 3).mean())
-        return judge(
+        return assess(
             NAME,
             "walk_keeps_three_feet_down",
             float(fewest),
@@ -235,7 +235,7 @@ class WalkFindings:
         off, span = self.model - self.simulated, float(np.ptp(self.simulated))
         part = _rms(off) / span
         moving, walked = self.planned - self.walked, float(np.ptp(self.walked))
-        return judge(
+        return assess(
             NAME,
             "fig11_knee_torque_matches_simulation",
             100.0 * part,
@@ -257,7 +257,7 @@ class WalkFindings:
         elsewhere = [t for t in np.arange(1.0, rec.time[-1] - 1.0, 0.05) if min(abs(t - s) for s in when) > 0.1]
         quiet = float(np.median([np.ptp(rec.between(t - window, t + window).torque[:, knee]) for t in elsewhere]))
         lifts, lands = float(np.median(jumps[0::2])), float(np.median(jumps[1::2]))
-        return judge(
+        return assess(
             NAME,
             "fig11_jump_at_switch",
             min(lifts, lands) / quiet,
@@ -290,14 +290,14 @@ class WalkFindings:
             for k in (0, 1)
         ]
         return [
-            judge(
+            assess(
                 NAME,
                 "knee_torque_within_motor",
                 max(usual.values()),
                 f"At the joint, the worst knee of each run: {words}. {chosen}",
                 spread=ranges[0],
             ),
-            judge(
+            assess(
                 NAME,
                 "knee_torque_peak",
                 max(peaks.values()),
@@ -322,7 +322,7 @@ class WalkFindings:
         few = slice(None, None, max(len(self.rows) // 20, 1))
         screw = [_apart(self._screw(walk, int(k)), value) for k, value in zip(self.rows[few], center[few])]
         return [
-            judge(
+            assess(
                 NAME,
                 "joint_torque_from_imu_and_foot_force",
                 filtered[1.0],
@@ -337,7 +337,7 @@ class WalkFindings:
                 " (impacts are not differentiable). The paper prints neither noise nor filter.",
                 spread=range_of(filtered.values(), None, "amounts of noise, none to twice the chosen", (0, 100)),
             ),
-            judge(
+            assess(
                 NAME,
                 "ideal_sensors_give_torques",
                 float(error.max()),
@@ -363,7 +363,7 @@ class WalkFindings:
 
     def _filtered(self, sensors: Sensors) -> Claim:
         shares, together = self._filtered_shares(sensors)
-        return judge(
+        return assess(
             NAME,
             "filtered_sensors_give_torques",
             float(shares[0].max()),
@@ -388,7 +388,7 @@ class WalkFindings:
         times = timed(lambda: fast(1.5, q, v, a, forces), 2000)
         solve = compiled(screw_inverse_dynamics, self.robot, q, v, a[6:], forces, a[:6])
         system = timed(lambda: solve(q, v, a[6:], forces, a[:6]), 2000)
-        return judge(
+        return assess(
             NAME,
             "loop_under_1ms",
             1e3 * float(np.median(system)),
@@ -407,7 +407,7 @@ class WalkFindings:
         )
         words = ", ".join(f"{key}: {value:.2f}" for key, value in held.items())
         yaw = 0.5 * (abs(large["yaw +20"]) + abs(large["yaw -20"]))
-        return judge(
+        return assess(
             NAME,
             "fig12_postures",
             reached,
@@ -422,7 +422,7 @@ class WalkFindings:
     def _yaw(self) -> Claim:
         settled, ends = self._yaw_time()
         there = all(1.0 / 1.05 <= abs(end) / 15.0 <= 1.05 for end in ends)
-        return judge(
+        return assess(
             NAME,
             "fig13_yaw_15_in_0.9s",
             settled,
@@ -449,7 +449,7 @@ class WalkFindings:
         off, speed_off = np.degrees(rec.joint_position[:, knee] - wanted), rec.joint_velocity[:, knee] - rate
         travel, span = float(np.degrees(np.ptp(wanted))), float(np.ptp(rate))
         shares = 100.0 * _rms(off) / travel, 100.0 * _rms(speed_off) / span
-        return judge(
+        return assess(
             NAME,
             "fig14_tracking",
             max(shares),

@@ -30,7 +30,7 @@ from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Reading, Sensors
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
-from footfall_lab.papers.claims import Claim, judge
+from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_TIME, Run, plans, sensed_torques
 from nptrace._types import Given
 
@@ -88,7 +88,7 @@ def _faster(robot: Robot) -> Claim:
     plain = _best({name: partial(way, robot, *one) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()}, 3)
     apart = float(np.abs(found["screw"] - found["recursive"]).max() / np.abs(found["recursive"]).max())
     words = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in plain.items())
-    return judge(
+    return assess(
         NAME,
         "screw_theory_is_faster",
         took["screw"] / took["recursive"],
@@ -137,7 +137,7 @@ def _precise(rec: Recording, rows: ndarray) -> Claim:
     centroidal = Recording(dataclasses.replace(rec.robot, links=tuple(links)), rec.columns, meta=rec.meta)
     acted = rec.torque[rows]
     errors = [_rms(sensed_torques(each, rows)[0] - acted) for each in (rec, centroidal)]
-    return judge(
+    return assess(
         NAME,
         "more_precise_than_simplified_models",
         errors[0] / errors[1],
@@ -178,7 +178,7 @@ def _directions(robot: Robot) -> Claim:
             if rec.meta["fell"]:
                 fell.append(f"{gait} {name}")
     worst = min(shares.values())
-    return judge(
+    return assess(
         NAME,
         "moves_in_all_directions",
         worst,
@@ -192,7 +192,7 @@ def _singular(robot: Robot) -> Claim:
     C, _ = constraint_matrix(robot, robot.state("stand")[0], np.zeros(robot.nf))
     rank = int(np.linalg.matrix_rank(C.toarray()))
     filled = 100.0 * C.nnz / (C.shape[0] * C.shape[1])
-    return judge(
+    return assess(
         NAME,
         "bound_is_singular",
         f"{C.shape[0]} x {C.shape[1]}, {rank}",
@@ -215,7 +215,7 @@ def _sparse(robot: Robot) -> Claim:
     took = _best({**ways})
     apart = max(float(np.abs(found - torques["dense"]).max()) for found in torques.values())
     rows, columns = constraint_matrix(robot, q, np.zeros(robot.nf))[0].shape
-    return judge(
+    return assess(
         NAME,
         "sparse_matrix_saves_time",
         took["structure"] / took["dense"],
@@ -249,7 +249,7 @@ def _integrated(robot: Robot) -> Claim:
     coarse, fine = fly(1e-3, 1), fly(5e-5, 20)
     off = np.sqrt(np.mean((coarse - fine) ** 2, axis=0)) / np.ptp(fine, axis=0)
     worst = int(np.argmax(off))
-    return judge(
+    return assess(
         NAME,
         "integrates_at_1_khz",
         100.0 * float(off[worst]),

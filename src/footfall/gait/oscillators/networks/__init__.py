@@ -20,7 +20,7 @@ NAMES = tuple(NETWORKS)
 
 
 def network_of(given: Given, coupling: float) -> Network:
-    """A network by name with the given coupling [1/s], or a user's own as it is."""
+    """A network by name with the given coupling [1/s], or a user-defined one as it is."""
     if isinstance(given, str):
         if given not in NETWORKS:
             raise unknown("oscillator", given, NAMES)

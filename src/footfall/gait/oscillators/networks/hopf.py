@@ -1,7 +1,7 @@
 """Hopf oscillators as a network: Righetti and Ijspeert 2008, coupled so that every gait locks.
 
 Their coupling Σ_j k_ij y_j needs a table a gait and knows no walk that locks from every start (``oscillators.Hopf`` has
-it as published). Here the others quicken or slow an oscillator on its limit cycle, by how far it is from its place in
+it as published). Here the others quicken or slow an oscillator on its limit cycle, by how far it is from its offset in
 time: angles keep no distances when stance and swing turn at different speeds, times do.
 """
 

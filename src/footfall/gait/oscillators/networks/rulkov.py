@@ -2,7 +2,7 @@
 
 The regular map of Rulkov 2002 bursts between two values of its slow variable that are known: a burst begins where the
 fast map loses its resting point, y = 1 - 2 √α, and ends where the spike's reset, x = -1, falls into rest, y = -1 - α/2.
-So y, falling in a burst and rising in a silence, tells a neuron's place in its cycle, and the speeds of y in the two
+So y, falling in a burst and rising in a silence, tells a neuron's phase in its cycle, and the speeds of y in the two
 set duty and period. The others' pull quickens or slows y (a slow synapse); a foot that lands early kicks its neuron
 into its burst. Spikes make y a staircase: legs follow it through a filter, as muscles do.
 """

@@ -1,7 +1,7 @@
-"""Whose slopes count: what a derivative needs, which is less than what the values need.
+"""Activity analysis: the values that a derivative needs, which are fewer than those that the values need.
 
-A condition is read but has no slope, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes it
-from elsewhere: a solver's loop behind it carries no tangents at all.
+A condition is read but has no derivative, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes
+it from elsewhere: a solver's loop behind it carries no tangents at all.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from nptrace.ir.graph import Graph, Node
 _FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lookup", "lookup_input", "random"})
 
 
-class Steep:
+class ActiveValues:
     """The values that reach an output by a derivative: ``nodes``, ``carried`` (region, k), ``kept`` (memory, slot)."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
