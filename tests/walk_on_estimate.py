@@ -54,7 +54,7 @@ def walk(ground: str = "plane", seconds: float = 2.5, sensors: Sensors | None = 
         controller,
         ground=surface,
         command=command,
-        sensors=sensors or Sensors.realistic(2),  # whose offsets are ordinary ones: they tilt the estimate by 0.3 deg
+        sensors=sensors or Sensors.realistic(2),
         start=standing_start(CHEETAH, controller.inner, surface, command),
     )
     return Walk(simulation, controller, simulation.run(seconds))

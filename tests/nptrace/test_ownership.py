@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -213,6 +214,28 @@ def copy(tmp_path):
     yield tmp_path
     for name, folder in installed.items():
         packages.register(name, folder)
+
+
+def test_a_library_file_that_changes_under_a_process_is_named(tmp_path):
+    """Its controllers are then verified as a user's, whose attributes must not change: that is not what is wrong."""
+    for name, folder in packages.folders.items():
+        shutil.copytree(folder, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import pathlib, sys, footfall as ff, footfall.control.interface as changed\n"
+        "file = pathlib.Path(changed.__file__)\nfile.write_text('\\n\\n' + file.read_text())\n"
+        "ff.Simulation(ff.load('mini_cheetah'), ff.control.Locomotion()).run(0.002)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Locomotion runs in Python" in done.stderr
+    assert "footfall.control.interface." in done.stderr
+    assert "is no longer what its file contains" in done.stderr
+    assert "hidden state" not in done.stderr
 
 
 def test_a_constant_changed_in_any_file_that_a_trace_enters_changes_the_key(locomotion, entered, copy):

@@ -18,7 +18,8 @@ lead every body outwards, and a tumbling robot whose joints are loose gains 2 % 
 a joint in the middle is that of its start with half a step of the acceleration that it would have alone while its
 parent moves on: its torque, less what its composite body needs in the field of its parent, by its own inertia. That
 field is met on the way outwards anyway; only the wrenches of the joints behind are needed once more, at the rates of
-the start.
+the start. Joints that push one another move otherwise than alone: the step checks these rates by the accelerations that
+it finds (``sim.equations_of_motion``).
 """
 
 from __future__ import annotations
@@ -63,8 +64,21 @@ def composite_bias(
     still: bodies whose axes are known not to turn in their parents', see ``parallel_joints``.
     swing: for the rates of the joints in the middle of a step, instead of those of ``v``.
     """
+    return bias_and_swing(robot, X, composite, v, gravity, still, swing)[0]
+
+
+def bias_and_swing(
+    robot: Robot,
+    X: list[Transform],
+    composite: list[Inertia],
+    v: Float[ndarray, "nv"],
+    gravity: Float[ndarray, "3"] | tuple[float, float, float],
+    still: Collection[int] = (),
+    swing: Swing | None = None,
+) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nj"]]:
+    """Return (``composite_bias``, how far the joint rates at which it is taken are past those of ``v``)."""
     check_shape(robot, v=(v, robot.nv))
-    tree, rates = robot.tree, list(joint_rates(robot, v))
+    tree, rates, swung = robot.tree, list(joint_rates(robot, v)), np.zeros(robot.nj)
     behind_at_start = [] if swing is None else _behind(robot, X, composite, v)
     omega, a = [base_twist(robot, v)[:3]], [upward(X[0], gravity)]
     B = [point_acceleration_matrix(omega[0], np.zeros(3))]
@@ -79,7 +93,8 @@ def composite_bias(
         field.append(_in_field(a[i], before[i], composite[i]))
         if swing is not None:
             needed = _along(body, field[i] + behind_at_start[i])
-            rates[i - 1] = rates[i - 1] + swing.gain[i - 1] * (swing.torques[i - 1] - needed)
+            swung[i - 1] = swing.gain[i - 1] * (swing.torques[i - 1] - needed)
+            rates[i - 1] = rates[i - 1] + swung[i - 1]
         omega_i, change, coriolis = _moved(body, carried, rates[i - 1])
         omega.append(omega_i)
         a[i] = a[i] + coriolis
@@ -92,7 +107,7 @@ def composite_bias(
         behind[j] = behind[j] + X[i].wrench_to_parent(behind[i] + own[i])
     if robot.floating:
         bias[:6] = behind[0] + field[0]
-    return bias
+    return bias, swung
 
 
 def _moved(

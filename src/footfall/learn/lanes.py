@@ -45,6 +45,11 @@ class LanesResult:
     late: ndarray  # the time limit is reached
 
 
+def own_generators(seed: int, count: int) -> list[np.random.Generator]:
+    """Return the random numbers of so many robots; no two seeds share a robot, however near they are."""
+    return [np.random.default_rng([seed, k]) for k in range(count)]
+
+
 class WalkLanes:
     """n robots of a task. command: ranges of forward, sideways [m/s] and turn [rad/s], drawn once an episode.
 

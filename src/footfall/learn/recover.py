@@ -24,7 +24,7 @@ from footfall.control.learned.policy import Drive, Policy
 from footfall.control.learned.travelled import ImportedPolicy
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import body_poses
-from footfall.learn.lanes import WalkLanes
+from footfall.learn.lanes import WalkLanes, own_generators
 from footfall.learn.randomise import Randomisation, within
 from footfall.learn.task import (
     ASSESS_SEED,
@@ -216,7 +216,7 @@ def evaluate_recovery(
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
     task = RecoverTask(robot=robot, drive=policy.drive, contact=contact, any_pose=1.0)
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
-    lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
+    lanes.generators = own_generators(seed, robots)
     lanes.begin(range(robots))
     x, y = lanes.batch.q[:, 4], lanes.batch.q[:, 5]
     lean = np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0))
@@ -253,10 +253,10 @@ def assess_recovery(
         return evaluate_recovery(policy, robot, robots=checked_count(robots), seconds=seconds, seed=seed).part
     task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
     up = []
-    for k in range(checked_count(robots)):
+    for k, rng in enumerate(own_generators(seed, checked_count(robots))):
         if progress is not None:
             progress("in MuJoCo", k, robots)
-        up.append(_gets_up(task, policy, seconds, np.random.default_rng(seed + k)))
+        up.append(_gets_up(task, policy, seconds, rng))
     return float(np.mean(up))
 
 

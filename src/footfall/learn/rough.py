@@ -23,7 +23,7 @@ from footfall.contact.course import Course
 from footfall.control.learned.policy import Policy
 from footfall.control.learned.scan import ScanPoints, relative_heights, scan_points_world
 from footfall.kinematics.forward import foot_positions
-from footfall.learn.lanes import WalkLanes
+from footfall.learn.lanes import WalkLanes, own_generators
 from footfall.learn.task import (
     EXAM_SEED,
     SCAN,
@@ -234,7 +234,7 @@ class Courses:
     def mastered(self, policy: Policy, seed: int) -> Mastery:
         """Return the fraction that comes far enough, without noise of actions."""
         lanes, n = self.lanes, self.lanes.n
-        lanes.generators = [np.random.default_rng(seed + k) for k in range(n)]
+        lanes.generators = own_generators(seed, n)
         lanes.age[:] = 0
         lanes.begin(range(n))
         kind, level = np.divmod(np.arange(n) // self.each, LEVELS)

@@ -28,7 +28,7 @@ from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.episode import COMMANDS
-from footfall.learn.lanes import WalkLanes
+from footfall.learn.lanes import WalkLanes, own_generators
 from footfall.learn.randomise import Randomisation, Range, within
 from footfall.learn.task import (
     ASSESS_SEED,
@@ -208,7 +208,7 @@ def evaluate(
     commands = {key: getattr(command, key) for key in COMMANDS}
     task = WalkTask(robot=robot, drive=policy.drive)
     lanes = WalkLanes(task, robots, command=commands, randomise=randomise, seconds=after + seconds, **options)
-    lanes.generators = [np.random.default_rng(seed + k) for k in range(robots)]
+    lanes.generators = own_generators(seed, robots)
     lanes.begin(range(robots))
     drawn = lanes.episode(slice(None))
     fallen = np.zeros(robots, dtype=bool)
@@ -293,9 +293,7 @@ def assess(
         raise unknown("simulator", engine, ENGINES)
     task = WalkTask.of(robot)
     ranges, commands = task.randomisation(randomise), task.command_ranges
-    drawn = [
-        _draw(robot, ranges, commands, seconds, np.random.default_rng(seed + k)) for k in range(checked_count(robots))
-    ]
+    drawn = [_draw(robot, ranges, commands, seconds, rng) for rng in own_generators(seed, checked_count(robots))]
     run = _in_mujoco if engine == "mujoco" else _in_footfall
     velocity, fallen = run(policy, robot, drawn, seconds, progress or (lambda what, done, of: None))
     command = np.array([[getattr(one.command, key) for key in COMMANDS] for one in drawn])

@@ -325,8 +325,23 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
     controller.__name__ = model.acting.name
     subject = unadapted(model.acting)
-    verify(controller, 0.1, sensed, inputs.command, state.memory, subject=subject)
+    try:
+        verify(controller, 0.1, sensed, inputs.command, state.memory, subject=subject)
+    except TraceMismatch as error:
+        raise _changed_library(model.controller) or error from error
     return (ClosureState(subject),)
+
+
+def _changed_library(controller: object) -> TraceMismatch | None:
+    """Return why one of ours was taken for a user's, who must do without attributes: its code is not what it was."""
+    kind = type(controller)
+    name = ownership.modified(ownership.reached([kind.__module__])) if ownership.is_library(kind) else None
+    if name is None:
+        return None
+    return TraceMismatch(
+        f"{name} is no longer what its file contains: the file was changed after it was loaded, or it was replaced in"
+        " this process. Start Python anew"
+    )
 
 
 def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:

@@ -76,14 +76,16 @@ class Running:
     def next_batch(self, count: int) -> TickBatch:
         """Return the next ticks, with the rows that are recorded and those between that mean forces need.
 
-        Where that does not come out even, every tick has a row.
+        Where that does not come out even, every tick has a row; also behind an estimator, which keeps a history at
+        times of its own.
         """
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
         tick, every = float(np.round(before.tick)), window_stride(self.every, simulation.model.period)
         while at < count:
             spans.append((at, simulation.inputs_at(tick + at)))
             at += ticks_to_change(simulation.pushes, tick + at, simulation.model.period, count - at)
-        aligned = before.tick % every == 0 and count % every == 0 and not any(start % every for start, _ in spans)
+        aligned = simulation.model.acting.estimates is None
+        aligned &= before.tick % every == 0 and count % every == 0 and not any(start % every for start, _ in spans)
         return TickBatch.of(before, spans, count=count, every=every if aligned else 1, model=simulation.model)
 
     def take(self, done: TickBatch, seconds: float) -> None:

@@ -163,6 +163,26 @@ def test_a_ball_wider_than_treads_gains_no_energy(ground):
     assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], "compliant"))
 
 
+@pytest.mark.parametrize(("contact", "sinks"), [("compliant", 3e-4), ("complementarity", 3e-3), ("stance", 3e-4)])
+def test_a_ball_across_a_trench_is_borne_by_its_edges_in_turns(contact, sinks):
+    """A sphere has one contact: it never rests quite, and lies a little too low. It gains no energy."""
+    radius, gap = 0.03, 0.04
+    link = ff.Link(name="ball", mass=0.5, inertia=0.4 * 0.5 * radius**2 * np.eye(3))
+    foot = ff.Foot(name="surface", link="ball", position=np.zeros(3), radius=radius)
+    robot = ff.Robot(name="ball", links=[link], feet=[foot])
+    q, v = robot.state()
+    q[:3] = 0.77, 0.0, radius + 1e-4
+    passive = ff.controller(rate=1000)(lambda t, robot, sensed, command, memory: (ff.JointCommand(), memory))
+    ground = Course(gap=gap, deep=0.3, tread=0.15)
+    simulation = ff.Simulation(robot, passive, ground=ground, contact=contact, start=(q, v), stop_on_fall=False)
+    recording = simulation.run(1.0)
+    energy, late = recording["kinetic"] + recording["potential"], recording.q[-200:, 2]
+    assert energy.max() <= energy[0] + 1e-12
+    assert 0.0 < np.sqrt(radius**2 - gap**2 / 4.0) - late.min() < sinks
+    assert np.abs(recording.v[-300:, 3:]).max() < 0.01
+    assert recording.force_mean[-100:, 0].mean(axis=0)[2] == pytest.approx(0.5 * 9.81, rel=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("contact", CONTACTS)
 @pytest.mark.parametrize("radius", RADII)
@@ -174,6 +194,34 @@ def test_energy_is_never_gained_on_any_ground_at_any_radius(ground, kind, radius
     for yaw in (0.0, 0.35):
         energy = energies(kind, radius, GROUNDS[ground], contact, yaw=yaw)
         assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], contact)), f"yaw {yaw}"
+
+
+@pytest.mark.parametrize(("integrator", "most"), [("semi_implicit_euler", 1e-3), ("heun", 0.02), ("rk4", 0.01)])
+def test_contact_takes_no_more_than_its_work_where_explicit_friction_chatters(integrator, most):
+    """A driven cart on a plane; stiff friction changes its sign within steps. By the stages of a step it was 0.26 J."""
+    passive = cart("wheels", 0.09)
+    motors = [ff.Actuator(joint=joint.name) for joint in passive.joints]
+    robot = ff.Robot(name="driven", links=passive.links, joints=passive.joints, feet=passive.feet, actuators=motors)
+    drive = ff.controller(rate=500)(
+        lambda t, robot, sensed, command, memory: (ff.JointCommand(torque=0.4 * np.sin(6.0 * t) * np.ones(4)), memory)
+    )
+    q, v = robot.state()
+    q[2] = 0.14
+    simulation = ff.Simulation(
+        robot,
+        drive,
+        integrator=integrator,
+        contact=ff.contact.Compliant(damping=10.0),
+        dt=1e-4,
+        start=(q, v),
+        stop_on_fall=False,
+        joints=ff.sim.JointModel.ideal(),
+    )
+    recording = simulation.run(0.4)
+    energy = recording["kinetic"] + recording["potential"]
+    given = sum(recording[key] - recording[key][0] for key in ("work", "contact_work"))
+    assert np.abs(energy - energy[0] - given).max() < most
+    assert recording["contact_work"][-1] < 0.0
 
 
 @pytest.mark.parametrize("ground", [name for name in GROUNDS if name not in ("plane", "slope")])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 from simulated_bodies import IDEAL, many_steps
+from third_party_models import THIRD_PARTY, third_party_path
 
 import footfall as ff
 import footfall.sim.equations_of_motion as motion_file
@@ -18,7 +20,7 @@ from footfall.dynamics.momentum import momentum
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot import Link, Robot, library
 from footfall.sim.equations_of_motion import State
-from footfall.sim.step import step
+from footfall.sim.step import solutions, step
 from footfall.sim.world import World
 from footfall.spatial.quaternion import rotated, rotated_in_a_step
 from footfall_lab.bench import subject
@@ -139,13 +141,66 @@ def test_robot_that_tumbles_with_loose_joints_keeps_its_energy_and_angular_momen
     assert error < 5e-3
 
 
-@pytest.mark.parametrize("name", [name for name in library.names() if name != "mini_cheetah"])
-def test_loose_joints_change_less_than_half_of_the_energy_that_forces_at_the_start_of_a_step_do(name, monkeypatch):
-    robot = ff.load(name)
-    state = dataclasses.replace(spun(robot, 4.0, (0.2, 1.0, 0.3)), q=robot.state("stand")[0])
-    change = history(robot, state, DT, 3.0)[0][-1] - 1.0
-    monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
-    assert abs(change) < 0.5 * abs(history(robot, state, DT, 3.0)[0][-1] - 1.0)
+def second_by_second(robot: Robot, state: State, seconds: int) -> tuple[np.ndarray, np.ndarray]:
+    """(kinetic energies, angular momenta), of both the mean of every second, over energy and size of momentum at first.
+
+    A step leaves positions half a step ahead of velocities: a limb that whips at 100 rad/s shows 1 % more energy or
+    less at once, and none in the mean.
+    """
+    run, energies, momenta = many_steps(World(robot=robot, ground=FAR_BELOW, joints=IDEAL, gravity=WEIGHTLESS)), [], []
+    first, spin = kinetic_energy(robot, state.q, state.v), momentum(robot, state.q, state.v)[:3]
+    for _ in range(100 * seconds):
+        state = run(state, dt=DT, count=10)
+        energies.append(kinetic_energy(robot, state.q, state.v) / first)
+        momenta.append(momentum(robot, state.q, state.v)[:3] / np.linalg.norm(spin))
+    return np.reshape(energies, (seconds, 100)).mean(axis=1), np.reshape(momenta, (seconds, 100, 3)).mean(axis=1)
+
+
+TUMBLERS = [*library.names(), "go2", "anymal_c", "solo12"]
+PLAIN_TUMBLERS = ["fivebar", "go2"]
+SLOW_TUMBLERS = [pytest.param(name, marks=pytest.mark.slow) for name in TUMBLERS if name not in PLAIN_TUMBLERS]
+
+
+@pytest.mark.parametrize("name", [*PLAIN_TUMBLERS, *SLOW_TUMBLERS])
+def test_robots_that_tumble_with_loose_joints_keep_energy_and_angular_momentum_to_two_parts_in_a_thousand(name):
+    """Five seconds at the default step. With each joint swung as if it were alone it was 0.6 to 8 % of energy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a file holds besides
+        robot = ff.load(third_party_path(name) if name in THIRD_PARTY else name)
+    for direction in ((0.0, 1.0, 0.0), (0.0, 0.1, 1.0), (1.0, 0.1, 0.0), (-1.0, 2.0, 0.5)):
+        state = dataclasses.replace(spun(robot, 6.0, direction), q=robot.state("stand")[0])
+        state.v[3:6] -= momentum(robot, state.q, state.v)[3:] / robot.mass  # at rest as a whole
+        spin = momentum(robot, state.q, state.v)[:3]
+        energies, momenta = second_by_second(robot, state, 5)
+        assert np.abs(energies - 1.0).max() < 2e-3, (direction, energies)
+        assert np.abs(np.linalg.norm(momenta, axis=1) - 1.0).max() < 2e-3, (direction, momenta)
+        assert np.linalg.norm(momenta - spin / np.linalg.norm(spin), axis=1).max() < 4e-3, (direction, momenta)
+
+
+@pytest.mark.parametrize("method", ["jacobian", "gradient"])
+def test_derivatives_in_flight_are_those_of_a_step_that_is_solved_twice(method):
+    """Against central differences, where joints push one another so hard that the guess of the rates is dropped."""
+    robot = ff.load("xiling")
+    world, random = World(robot=robot, ground=FAR_BELOW, joints=IDEAL, gravity=WEIGHTLESS), np.random.default_rng(4)
+    q, v = robot.state("stand")[0], 6.0 * random.normal(size=robot.nv)
+
+    def speeds(v: np.ndarray) -> np.ndarray:
+        after = step(world, State(q, v), JointCommand(np.zeros(robot.nj)).broadcast(robot.nj), np.zeros(6), DT)[0]
+        return after.v[6:] if method == "jacobian" else after.v[6:] @ np.arange(1.0, 1.0 + robot.nj)
+
+    count = ff.compile(
+        lambda v: solutions(world, State(q, v), JointCommand(np.zeros(robot.nj)).broadcast(robot.nj), np.zeros(6), DT),
+        None,
+        v,
+    )
+    assert count(v) == 2.0
+    assert count(1e-3 * v) == 1.0
+    f, h = ff.compile(speeds, None, v), 1e-5
+    found = (
+        ff.jacobian(speeds, None, v, wrt="v")(v) if method == "jacobian" else ff.gradient(speeds, None, v, wrt="v")(v)
+    )
+    differences = np.stack([(f(v + h * e) - f(v - h * e)) / (2.0 * h) for e in np.eye(robot.nv)], axis=-1)
+    np.testing.assert_allclose(found, differences, atol=1e-7 * np.abs(differences).max())
 
 
 def test_falling_changes_nothing_about_how_a_robot_tumbles():
@@ -213,11 +268,12 @@ def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float,
         np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("implicit", [True, False])
-def test_the_middle_of_a_step_costs_one_of_the_mini_cheetah_at_most_300_operations(implicit, monkeypatch):
+@pytest.mark.parametrize(("implicit", "before"), [(False, 3_724), (True, 5_796)])
+def test_the_middle_of_a_step_costs_at_most_five_percent_of_the_operations_of_a_step(implicit, before, monkeypatch):
+    """Of the Mini Cheetah; ``before``: with all rates of joints those of the start."""
     whole = subject.program(implicit).live_operations
+    assert whole <= 1.05 * before + 1
+    monkeypatch.setattr(motion_file, "_unknown_middle", lambda world: {})
     monkeypatch.setattr(motion_file, "in_flight", lambda world, points, v, dt: 0.0)
-    base_alone = subject.program(implicit).live_operations
     monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
-    assert whole - base_alone <= 250
-    assert whole - subject.program(implicit).live_operations <= 300
+    assert before - 40 <= subject.program(implicit).live_operations <= before
