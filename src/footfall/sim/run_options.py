@@ -77,6 +77,32 @@ def _free_bodies(text: str | None) -> Any:
     return parse_objects(text)
 
 
+def _parts() -> Iterable[str]:
+    from footfall.contact.bodies import PARTS
+
+    return ("none", "all", *PARTS)
+
+
+def _self_collisions() -> Iterable[str]:
+    from footfall.sim.self_collision import MODES
+
+    return ("none", *MODES)
+
+
+def _spines() -> Iterable[str]:
+    from footfall.robot.model.spine import KINDS
+
+    return ("own", *KINDS)
+
+
+def _colliding(text: str | None) -> Any:
+    return {None: False, "none": False, "all": True}.get(text, text)
+
+
+def _meeting(text: str | None) -> Any:
+    return None if text == "none" else text
+
+
 def _contact_model(name: str) -> Any:
     from footfall.contact.model import named
 
@@ -178,7 +204,8 @@ class RunOptions:
     inverse: str | None = _option(None, "Kinematics of pd and plan: closed (default), fabrik or resolved_rate.")
     plan: str | None = _option(
         None,
-        "Of --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'.",
+        "Of --controller plan: walk (default), trot, postures, yaw, 'trot; 4: postures', or with numbers, 'walk"
+        " step=0.15 side=0.05 turn=0.1 height=0.06 time=0.4; postures'.",
         choices=_plans,
         page="walk",
     )
@@ -208,6 +235,30 @@ class RunOptions:
         compare=True,
     )
     friction: float = _option(0.8, "Of the ground; 0.8 unless given.", most=100.0, compare=True)
+    collisions: str | None = _option(
+        None,
+        "Links that touch the ground and objects besides the feet: none (default), all, or names apart by commas:"
+        " trunk, hips, knees, shanks, links.",
+        argument="collisions",
+        read=_colliding,
+        choices=_parts,
+        page="none",
+    )
+    self_collision: str | None = _option(
+        None,
+        "When links of the robot meet: none (default), report, stop the run, or force: they push each other apart.",
+        argument="self_collision",
+        read=_meeting,
+        choices=_self_collisions,
+        page="none",
+    )
+    spine: str | None = _option(
+        None,
+        "KIND[:STIFFNESS] of a robot with a spine: rigid, passive, lockable, actuated, series_elastic; N m/rad, as in"
+        " passive:800; own, the robot's, unless given.",
+        choices=_spines,
+        page="own",
+    )
     objects: str | None = _option(
         None,
         "Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;",
