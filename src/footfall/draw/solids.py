@@ -143,7 +143,7 @@ def _look(robot: Robot, most: int, around: int) -> Look:
 
 
 def _bare_bodies(robot: Robot, meshes: Sequence[Sequence[ColoredMesh]]) -> set[int]:
-    """Return moving bodies whose shapes span less than half of the way to the next joint or foot: legs without looks."""
+    """Return moving bodies whose shapes span less than half of the way to the next joint or foot."""
     tree = robot.tree
     ends = [(tree.parent[i], body.X_PJ.p) for i, body in enumerate(tree.bodies) if i]
     ends += list(zip(tree.feet, tree.foot_positions))

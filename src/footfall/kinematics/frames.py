@@ -46,9 +46,7 @@ def frame_in_body(robot: Robot, name: str, point: Sequence[float] | ndarray = (0
     if not isinstance(name, str):
         raise InputError(f"a frame is the name of a link or foot, such as {robot.trunk!r}, got {type(name).__name__}")
     if isinstance(point, str):
-        raise InputError(
-            f"the point of a frame is three numbers x, y, z [m], got {point!r}: reference={point!r} is by name"
-        )
+        raise InputError(f"the point of a frame is three numbers [m], got {point!r}: did you mean reference={point!r}?")
     tree, offset = robot.tree, np.asarray(point, dtype=float)
     if offset.shape != (3,):
         raise InputError(f"the point of a frame must be three numbers x, y, z [m], got shape {offset.shape}")

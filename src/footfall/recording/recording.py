@@ -78,10 +78,9 @@ class Recording:
             raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
         if name not in self.columns and hasattr(type(self), name):
             raise InputError(f"{name!r} is computed from columns, and is no column itself: it is rec.{name}")
-        if name not in self.columns and name.partition(".")[0] in self.columns:
-            raise InputError(
-                f"a column has all its numbers, rec[{name.partition('.')[0]!r}]: to_pandas()[{name!r}] has one"
-            )
+        column = name.partition(".")[0]
+        if name not in self.columns and column in self.columns:
+            raise InputError(f"a column has all its numbers, rec[{column!r}]; {name!r} is one of to_pandas()")
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]

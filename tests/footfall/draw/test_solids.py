@@ -251,7 +251,8 @@ def test_mjcf_is_drawn_from_its_meshes_and_shapes(tmp_path):
 
 LEGGED = """<robot name="r"><link name="body"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
 <{kind}><geometry><box size="0.4 0.2 0.1"/></geometry></{kind}></link><link name="leg"><inertial><mass value="1"/>
-<inertia ixx="1" iyy="1" izz="1"/></inertial><{kind}><origin xyz="0 0 -0.3"/><geometry><sphere radius="0.02"/></geometry>
+<inertia ixx="1" iyy="1" izz="1"/></inertial><{kind}><origin xyz="0 0 -0.3"/>
+<geometry><sphere radius="0.02"/></geometry>
 </{kind}></link><joint name="hip" type="revolute"><parent link="body"/><child link="leg"/><origin xyz="0.2 0 0"/>
 <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>"""
 
