@@ -347,11 +347,18 @@ class Climb(Walk):
         fore, hind = (sum(H(now.q[0] + a + k * soft / 2) for k in range(-2, 3)) / 5.0 for a in (half, -half))
         uphill, high = (fore - hind) / self.length, now.q[2] - stand.height - 0.5 * (fore + hind)
         return (
-            2.0 * np.sum(lifted * lifted) + 1.0 * np.sum(edge) + 20.0 * (e @ e) + 6.0 * (ev @ ev)
-            + 10.0 * heading * heading + (rates[2] - turn * scale.time) ** 2
-            + 100.0 * (high / scale.length) ** 2 + 20.0 * ((R[2, 0] - 0.7 * uphill) ** 2 + R[2, 1] ** 2)
-            + 0.1 * (rates[0] ** 2 + rates[1] ** 2) + 0.2 * np.sum(now.target**2)
-            + np.sum(now.target[:: robot.nj // 4] ** 2) + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
+            2.0 * np.sum(lifted * lifted)
+            + 1.0 * np.sum(edge)
+            + 20.0 * (e @ e)
+            + 6.0 * (ev @ ev)
+            + 10.0 * heading * heading
+            + (rates[2] - turn * scale.time) ** 2
+            + 100.0 * (high / scale.length) ** 2
+            + 20.0 * ((R[2, 0] - 0.7 * uphill) ** 2 + R[2, 1] ** 2)
+            + 0.1 * (rates[0] ** 2 + rates[1] ** 2)
+            + 0.2 * np.sum(now.target**2)
+            + np.sum(now.target[:: robot.nj // 4] ** 2)
+            + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
         )
 
 
@@ -361,12 +368,12 @@ class Jump(PlanningTask):
 
     robot: Robot
     rise: float = 0.2  # of the box [m]
-    distance: float = 0.6  # [m]
+    distance: float = 0.65  # [m]
     begin: float = 0.8  # [s]
-    duration: float = 0.45  # of the flight, about [s]
+    duration: float = 0.38  # of the flight, about [s]
     gain: float = 1.5
     settings = MappingProxyType(
-        {"samples": 1024, "knots": 8, "interval": 0.06, "noise": (0.15, 0.35, 0.5), "collisions": "knees"}
+        {"samples": 2048, "knots": 8, "interval": 0.06, "noise": (0.15, 0.35, 0.5), "collisions": "knees"}
     )
 
     def __post_init__(self) -> None:
@@ -375,22 +382,27 @@ class Jump(PlanningTask):
     def cost(self, robot: Robot, now: Moment) -> float:
         scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
         R, feet = to_rotation(now.q[3:7]), foot_positions(robot, now.q)
-        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)
-        hop, crouch = 4.0 * s * (1.0 - s), np.clip((now.t - self.begin + 0.35) / 0.25, 0.0, 1.0) * (s <= 0.0)
-        x = now.goal[0] + self.distance * s
-        z = stand.height + self.rise * s + 0.14 * hop - 0.08 * crouch
+        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # of the flight
+        push = np.clip((now.t - self.begin) / 0.15 + 1.0, 0.0, 1.0)
+        crouch = np.clip((now.t - self.begin) / 0.25 + 1.6, 0.0, 1.0) * (1.0 - push)
+        hop, fast = 4.0 * s * (1.0 - s), (self.distance - 0.1) / self.duration
+        x = now.goal[0] - 0.03 * crouch + 0.1 * push * push + (self.distance - 0.1) * s
+        z = stand.height + self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
+        ahead = (R @ now.v[3:6])[0] - fast * np.where(s < 1.0, push, 0.0)
         radii = np.array([foot.radius for foot in self.robot.feet])
         low = self.rise * np.minimum(3.0 * s, 1.0) + 0.06 * hop
         off = (feet[:, 2] - radii - low) / (0.06 * scale.length)
-        home = now.target + standing_joints(self.robot) * 0.0
         torque = now.torque / scale.torque
         return (
             np.sum(off * off)
             + 60.0 * ((now.q[2] - z) / scale.length) ** 2
             + 40.0 * ((now.q[0] - x) ** 2 + (now.q[1] - now.goal[1]) ** 2) / scale.length**2
-            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2) + 10.0 * R[1, 0] ** 2
+            + 3.0 * ahead * ahead
+            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
+            + 10.0 * R[1, 0] ** 2
             + 0.1 * np.sum((now.v[:3] * scale.time) ** 2)
-            + 0.1 * np.sum(home**2)
+            + 0.1 * np.sum(now.target**2)
+            + np.where(s > 0.4, 0.5, 0.1) * np.sum((now.q[7:] - standing_joints(self.robot)) ** 2)
             + 2e-4 * np.sum(torque**2)
             + 0.02 * np.sum(np.maximum(np.abs(torque) - 17.0, 0.0) ** 2)
         )
@@ -426,11 +438,16 @@ class Reach(PlanningTask):
         away = (feet[self.foot] - now.goal[:3]) / scale.length
         low = np.stack([feet[k, 2] - radii[k] for k in others]) / scale.length
         return (
-            s * 200.0 * (away @ away) + s * 60.0 * (over @ over) + 1000.0 * (low @ low)
+            s * 200.0 * (away @ away)
+            + s * 60.0 * (over @ over)
+            + 1000.0 * (low @ low)
             + 60.0 * ((now.q[2] - stand.height) / scale.length) ** 2
-            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2) + 10.0 * R[1, 0] ** 2
-            + 0.3 * np.sum((now.v[:3] * scale.time) ** 2) + v @ v
-            + 0.2 * np.sum(now.target**2) + 2e-3 * np.sum((now.v[6:] * scale.time) ** 2)
+            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
+            + 10.0 * R[1, 0] ** 2
+            + 0.3 * np.sum((now.v[:3] * scale.time) ** 2)
+            + v @ v
+            + 0.2 * np.sum(now.target**2)
+            + 2e-3 * np.sum((now.v[6:] * scale.time) ** 2)
             + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
         )
 
@@ -460,7 +477,7 @@ class Dance(PlanningTask):
         return 120.0 / self.tempo if 120.0 / self.tempo <= 0.45 else None
 
     def figure(self, t: float) -> tuple[Any, ...]:
-        """Return pitch, roll, yaw [rad], height above the stand (a part of it) and how far feet are lifted at a time."""
+        """Return pitch, roll, yaw [rad], height above the stand (a part of it) and how far feet are lifted."""
         beat = 2.0 * np.pi * t * self.tempo / 60.0
         step = np.sin(0.5 * beat)
         up = [np.maximum(step, 0.0), np.maximum(-step, 0.0)]
@@ -474,10 +491,12 @@ class Dance(PlanningTask):
         off = (feet[:, 2] - radii) / self.lift - np.stack([up[0], up[1], up[1], up[0]])
         e = (now.q[:2] - now.goal) / scale.length
         return (
-            np.sum(off * off) + 30.0 * (e @ e)
+            np.sum(off * off)
+            + 30.0 * (e @ e)
             + 150.0 * ((now.q[2] - stand.height) / scale.length - 0.29 * bob) ** 2
             + 60.0 * ((R[2, 0] + np.sin(pitch)) ** 2 + (R[2, 1] - np.sin(roll)) ** 2 + (R[1, 0] - np.sin(yaw)) ** 2)
-            + 0.2 * np.sum(now.target**2) + np.sum(now.target[:: robot.nj // 4] ** 2)
+            + 0.2 * np.sum(now.target**2)
+            + np.sum(now.target[:: robot.nj // 4] ** 2)
             + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
         )
 
@@ -488,7 +507,16 @@ class Dance(PlanningTask):
         return place, place
 
 
-TASKS: dict[str, Callable[..., PlanningTask]] = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs, "hop": Hop, "climb": Climb, "jump": Jump, "reach": Reach, "dance": Dance}
+TASKS: dict[str, Callable[..., PlanningTask]] = {
+    "walk": Walk,
+    "get_up": GetUp,
+    "hind_legs": HindLegs,
+    "hop": Hop,
+    "climb": Climb,
+    "jump": Jump,
+    "reach": Reach,
+    "dance": Dance,
+}
 
 
 def task_named(name: str, robot: Robot, **options: Given) -> PlanningTask:
