@@ -749,13 +749,20 @@ class Sampling(Controller):
             verify=False,
         )
         ahead = compile(predict, model, q, v, np.zeros((m, size)), 0.0, wanted, first, verify=False)
-        act: Callable[..., tuple[JointCommand, PyTree]] = partial(planned.command, replace(model, planned=planned))
+        act: Callable[..., tuple[JointCommand, PyTree]] = partial(planned.command, model)
         if not isinstance(planned, JointTargets | JointTorques):
             sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)), gravity=gravity)
+            ticks = planned.at_rate(self.rate)
             act = compile(
-                planned.command, replace(model, planned=planned), 0.0, sensed, np.zeros(size), Command(), first,
+                ticks.command,
+                replace(model, planned=ticks),
+                0.0,
+                sensed,
+                np.zeros(size),
+                Command(),
+                first,
                 verify=False,
-            )  # fmt: skip
+            )
         lower, upper = planned.limits(plans_with)
         away = posture if isinstance(planned, JointTargets) else np.zeros(size)
         centers = [np.asarray(c, dtype=float) - posture for c in self.task.centers(robot)]
@@ -912,7 +919,8 @@ class Sampling(Controller):
         found = cost(*many, np.repeat(samples[best], 2 * nv, axis=0)).reshape(len(best), 2 * nv)
         changes = np.where(found < _WORST, (found - costs[best, None]) / _CHANGE, 0.0)
         better = np.sort(costs)[: max(2, len(costs) // 2)]
-        return feedback_gains(costs[best], samples[best], changes, max(1.0, self.temperature) * float(better.std()) + 1e-9)
+        scale = max(1.0, self.temperature) * float(better.std()) + 1e-9  # below, the best sample alone decides
+        return feedback_gains(costs[best], samples[best], changes, scale)
 
     def _shifted(self, knots: Float[ndarray, "k nj"], begin: float, now: float) -> tuple[Float[ndarray, "k nj"], float]:
         """Return the knots with those that are over replaced by new ones at the end."""

@@ -179,9 +179,9 @@ def test_it_plans_numbers_of_any_traced_controller():
 
     trot = ff.control.JointPD.tuned(CHEETAH, "trot", speed=0.0)
     stride = ControllerParameters(trot, ("command.forward",), scale=(0.3,))
-    planner = Sampling(fast, planned=stride, samples=32, knots=3, noise=0.5)
+    planner = Sampling(fast, planned=stride, samples=32, knots=5, noise=0.5)
     sim = standing(planner, command=ff.Command())
-    assert sim.run(3.0).mean_velocity(after=1.5)[0] == pytest.approx(0.3, abs=0.1)
+    assert sim.run(3.0).mean_velocity(after=1.5)[0] == pytest.approx(0.3, abs=0.12)
 
 
 def test_parameters_that_a_controller_does_not_have_are_refused():
