@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +21,11 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.contact.model import ContactModel
 from footfall.contact.planning import Planning
-from footfall.control.interface import JointCommand
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.joint.joint_pd import Hold, JointPD, joint_targets
 from footfall.conversions import to_mujoco_v
 from footfall.errors import FootfallError
-from footfall.gait.pattern import clock_phase
+from footfall.gait.pattern import Gait, clock_phase
 from footfall.mujoco import model as mujoco
 from footfall.mujoco.run import mujoco_model
 from footfall.robot.model.description import Robot
@@ -35,7 +35,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
-from nptrace._types import Given
+from nptrace._types import Given, PyTree
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
@@ -111,6 +111,42 @@ def rollout(
 
     last, _ = nptrace.scan(one, State(q, v, world.start(q, v)), targets)
     return last.q, last.v
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnTrot(Controller):
+    """The same trot as a controller, for a GPU: phase, stride and noise are parameters of each robot."""
+
+    gait: Gait
+    rate: float  # [Hz]
+    ahead: float = 0.0  # [s] of the other robots
+    stride: float = 1.0
+    noise: Float[ndarray, "nj"] = field(default_factory=lambda: np.zeros(12))  # [rad]
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
+        at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
+        return JointCommand(position=at + self.noise, kp=subject.KP, kd=subject.KD), memory
+
+
+def own_trot(dt: float = DT) -> OwnTrot:
+    return OwnTrot(gait=JointPD.tuned(subject.robot(), "trot").gait, rate=1.0 / dt)
+
+
+def drawn(n: int, period: float, launches: int) -> dict[str, ndarray]:
+    """Parameters of robots of ``OwnTrot``, drawn as those of a crowd, by path; noise for each of the launches."""
+    random = np.random.default_rng(29)
+    return {
+        "trunk.mass": random.uniform(2.8, 4.2, n),
+        "ground.friction": random.uniform(0.4, 1.0, n),
+        "controller.ahead": random.uniform(0.0, period, n),
+        "controller.stride": random.uniform(0.0, 1.5, n),
+        "controller.noise": _NOISE * random.standard_normal((launches, n, 12)),
+    }
 
 
 def _compiled(contact: ContactModel | None, target: str, dtype: type, dt: float, steps: int) -> Function:
