@@ -20,16 +20,16 @@ from footfall.control.interface import JointCommand
 from footfall.errors import InputError
 from footfall.hardware.generic import packet as packets
 from footfall.hardware.generic.client import GenericConnection
-from footfall.hardware.generic.links import Link, LinkError, UdpLink
+from footfall.hardware.generic.links import LinkError, PacketLink, UdpLink
 from footfall.hardware.generic.packet import COMMAND, HELLO, STATE, Packet, unpack
-from footfall.hardware.generic.server import OWNED, RATE, WATCHDOG, Server
+from footfall.hardware.generic.server import OWNED, RATE, WATCHDOG, GenericServer
 from footfall.hardware.protocol import protocol_named, protocol_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 _DOMAINS = itertools.count(200)
 
 
-class Wire(Link):
+class Wire(PacketLink):
     """A link in this process: what a client sends is taken by the server at its next tick."""
 
     words = "a wire"
@@ -50,12 +50,12 @@ class Wire(Link):
 
 
 @pytest.fixture(scope="module")
-def served() -> Server:
-    return Server(ff.load("dynakat"), Wire())
+def served() -> GenericServer:
+    return GenericServer(ff.load("dynakat"), Wire())
 
 
 @pytest.fixture
-def server(served: Server) -> Server:
+def server(served: GenericServer) -> GenericServer:
     """DynaKat standing, as nobody has talked to it."""
     served.simulated.reset()
     served.counts.clear()
@@ -65,12 +65,12 @@ def server(served: Server) -> Server:
     return served
 
 
-def ticks(server: Server, seconds: float) -> None:
+def ticks(server: GenericServer, seconds: float) -> None:
     for _ in range(round(seconds * RATE)):
         server.tick()
 
 
-def command(server: Server, count: int, who: str = "one", **changes) -> None:
+def command(server: GenericServer, count: int, who: str = "one", **changes) -> None:
     """Have a client send the stand, with parts changed."""
     standing = server._standing
     parts = {key: np.array(getattr(standing, key)) for key in ("position", "velocity", "kp", "kd", "torque")} | changes
@@ -78,20 +78,20 @@ def command(server: Server, count: int, who: str = "one", **changes) -> None:
     server.link.waiting.append((Packet(kind=COMMAND, layout=server.layout, payload=payload).pack(), who))
 
 
-def last_state(server: Server):
+def last_state(server: GenericServer):
     found = unpack(server.link.sent[-1][0])
     assert found.kind == STATE
     return found, server.structs.state(found.payload)[1]
 
 
-def test_it_stands_until_somebody_commands(server: Server) -> None:
+def test_it_stands_until_somebody_commands(server: GenericServer) -> None:
     ticks(server, 0.5)
     assert server.simulated.body.q[2] > 0.17
     assert server.watchdog.barked == 0
     assert not server.link.sent
 
 
-def test_a_hello_is_answered_by_a_description_of_every_joint(server: Server) -> None:
+def test_a_hello_is_answered_by_a_description_of_every_joint(server: GenericServer) -> None:
     server.link.waiting.append((Packet(kind=HELLO).pack(), "one"))
     server.tick()
     said = json.loads(unpack(server.link.sent[0][0]).payload)
@@ -105,7 +105,7 @@ def test_a_hello_is_answered_by_a_description_of_every_joint(server: Server) -> 
     assert found.layout == said["layout"]
 
 
-def test_a_command_moves_the_joint_that_it_names(server: Server) -> None:
+def test_a_command_moves_the_joint_that_it_names(server: GenericServer) -> None:
     target = np.array(server._standing.position)
     target[6] -= 0.2  # RF_knee
     for count in range(200):
@@ -116,7 +116,7 @@ def test_a_command_moves_the_joint_that_it_names(server: Server) -> None:
     assert server.counts["taken"] == 200
 
 
-def test_silence_damps_and_a_later_command_moves_it_again(server: Server) -> None:
+def test_silence_damps_and_a_later_command_moves_it_again(server: GenericServer) -> None:
     command(server, 1)
     ticks(server, WATCHDOG + 0.02)
     assert server.watchdog.barked == 1
@@ -128,7 +128,7 @@ def test_silence_damps_and_a_later_command_moves_it_again(server: Server) -> Non
     assert (server.simulated.command.kp > 0.0).all()
 
 
-def test_targets_beyond_limits_are_clipped_and_said(server: Server) -> None:
+def test_targets_beyond_limits_are_clipped_and_said(server: GenericServer) -> None:
     far = np.full(16, 50.0)
     command(server, 1, position=far, torque=np.full(16, 1e3))
     server.tick()
@@ -151,7 +151,9 @@ def test_targets_beyond_limits_are_clipped_and_said(server: Server) -> None:
         ({"kd": np.full(16, -1.0)}, "negative gains"),
     ],
 )
-def test_numbers_that_no_robot_should_have_are_not_carried_out(server: Server, changes: dict, became: str) -> None:
+def test_numbers_that_no_robot_should_have_are_not_carried_out(
+    server: GenericServer, changes: dict, became: str
+) -> None:
     command(server, 1, **changes)
     server.tick()
     assert dict(server.counts) == {became: 1}
@@ -161,7 +163,7 @@ def test_numbers_that_no_robot_should_have_are_not_carried_out(server: Server, c
     assert server.simulated.body.q[2] > 0.17
 
 
-def test_old_commands_and_other_clients_are_refused_until_the_owner_is_silent(server: Server) -> None:
+def test_old_commands_and_other_clients_are_refused_until_the_owner_is_silent(server: GenericServer) -> None:
     command(server, 5)
     command(server, 5)
     command(server, 4)
@@ -174,7 +176,7 @@ def test_old_commands_and_other_clients_are_refused_until_the_owner_is_silent(se
     assert server.owner == "two"
 
 
-def test_damaged_packets_are_counted_and_do_nothing(server: Server) -> None:
+def test_damaged_packets_are_counted_and_do_nothing(server: GenericServer) -> None:
     good = Packet(kind=COMMAND, layout=server.layout, payload=server.structs.pack_command(server._standing, 1)).pack()
     rng = np.random.default_rng(0)
     for k in range(300):
@@ -194,7 +196,7 @@ def test_damaged_packets_are_counted_and_do_nothing(server: Server) -> None:
     assert sum(server.counts.values()) == 304
 
 
-def test_states_go_to_few_and_stop_when_nobody_says_hello(server: Server) -> None:
+def test_states_go_to_few_and_stop_when_nobody_says_hello(server: GenericServer) -> None:
     for k in range(12):
         server.link.waiting.append((Packet(kind=HELLO).pack(), f"client {k}"))
     server.tick()
@@ -238,7 +240,7 @@ def test_an_address_that_cannot_be_is_refused(domain: int, interface: str, says:
 
 # -- over UDP, in real time --------------------------------------------------------------------------------------------
 @pytest.fixture
-def over_udp(server: Server) -> Iterator[tuple[Server, int]]:
+def over_udp(server: GenericServer) -> Iterator[tuple[GenericServer, int]]:
     """The server on a port of loopback, in a thread."""
     domain, wire = next(_DOMAINS), server.link
     server.link = UdpLink(True, domain)
@@ -253,7 +255,7 @@ def over_udp(server: Server) -> Iterator[tuple[Server, int]]:
     server.link = wire
 
 
-def test_a_connection_reads_and_writes(over_udp: tuple[Server, int]) -> None:
+def test_a_connection_reads_and_writes(over_udp: tuple[GenericServer, int]) -> None:
     server, domain = over_udp
     connection = protocol_named("generic").connect(server.robot, domain, "lo", False)
     try:
@@ -270,7 +272,7 @@ def test_a_connection_reads_and_writes(over_udp: tuple[Server, int]) -> None:
         connection.close()
 
 
-def test_another_robots_joints_are_refused_by_name(over_udp: tuple[Server, int]) -> None:
+def test_another_robots_joints_are_refused_by_name(over_udp: tuple[GenericServer, int]) -> None:
     _, domain = over_udp
     connection = GenericConnection(ff.load("xiling"), UdpLink(False, domain))
     with pytest.raises(LinkError, match=r"LF_ankle.*not those of 'xiling'"):
@@ -288,7 +290,7 @@ def test_nobody_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "c"])
 def test_a_client_of_thirty_lines_makes_dynakat_walk(
-    over_udp: tuple[Server, int], language: str, tmp_path: Path
+    over_udp: tuple[GenericServer, int], language: str, tmp_path: Path
 ) -> None:
     server, domain = over_udp
     words = [sys.executable, str(EXAMPLES / "udp_client.py")]

@@ -11,7 +11,7 @@ from footfall.control.interface import JointCommand
 from footfall.errors import SPOILED
 from footfall.hardware.clock import LATE, Clock, RealTime
 from footfall.hardware.connection import RobotState
-from footfall.hardware.generic.links import Link, LinkError
+from footfall.hardware.generic.links import LinkError, PacketLink
 from footfall.hardware.generic.packet import BYE, COMMAND, DESCRIPTION, HELLO, STATE, Packet, layout_of, unpack
 from footfall.hardware.structs import Structs
 from footfall.robot.model.description import Robot
@@ -24,7 +24,7 @@ _POLL = 0.002  # [s]
 class GenericConnection:
     """A robot that speaks the generic protocol."""
 
-    def __init__(self, robot: Robot, link: Link, rate: float = 500.0, clock: Clock | None = None) -> None:
+    def __init__(self, robot: Robot, link: PacketLink, rate: float = 500.0, clock: Clock | None = None) -> None:
         self.robot, self.link, self.structs = robot, link, Structs(robot)
         self.layout = layout_of(robot.joint_names, robot.foot_names)
         self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / rate, patience=LATE)

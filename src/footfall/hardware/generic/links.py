@@ -20,7 +20,7 @@ class LinkError(FootfallError):
     """Packets cannot be carried."""
 
 
-class Link(ABC):
+class PacketLink(ABC):
     """Sends and takes packets; ``sender`` is whom an answer goes to."""
 
     words: str
@@ -37,7 +37,7 @@ class Link(ABC):
     def close(self) -> None: ...
 
 
-class UdpLink(Link):
+class UdpLink(PacketLink):
     """UDP: a robot is bound to a port, a client knows it."""
 
     def __init__(self, robot_side: bool, domain: int = 0, interface: str = "lo") -> None:
@@ -78,7 +78,7 @@ class UdpLink(Link):
         self.socket.close()
 
 
-class DdsLink(Link):
+class DdsLink(PacketLink):
     """Two topics of byte sequences; every packet reaches all."""
 
     def __init__(self, robot_side: bool, domain: int = 0, interface: str = "lo") -> None:
@@ -119,4 +119,4 @@ def _port(domain: int) -> int:
     return PORT + domain
 
 
-__all__ = ["PORT", "DdsLink", "Link", "LinkError", "UdpLink"]
+__all__ = ["PORT", "DdsLink", "LinkError", "PacketLink", "UdpLink"]

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 from footfall.errors import InputError, need_extra
 from footfall.hardware.generic.client import GenericConnection
-from footfall.hardware.generic.links import DdsLink, Link, UdpLink
-from footfall.hardware.generic.server import Server
+from footfall.hardware.generic.links import DdsLink, PacketLink, UdpLink
+from footfall.hardware.generic.server import GenericServer
 from footfall.hardware.protocol import RobotProtocol
 from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Sensors
@@ -19,7 +19,7 @@ class Generic(RobotProtocol):
     """Packets over UDP, for any robot with joints."""
 
     starts = MappingProxyType({"standing": "standing", "lying": "lying"})
-    link: type[Link] = UdpLink
+    link: type[PacketLink] = UdpLink
 
     def check_installed(self) -> None:
         pass
@@ -34,12 +34,12 @@ class Generic(RobotProtocol):
     def serve(
         self, robot: Robot, domain: int, interface: str, start: str, ros2: bool, options: dict[str, Given],
         sensors: Sensors | None, motors: MotorModel | None,
-    ) -> Server:  # fmt: skip
+    ) -> GenericServer:  # fmt: skip
         self.check_robot(robot)
         if ros2:
             raise InputError("the generic protocol publishes no ROS 2 topics: --protocol go2 does")
         link = self.link(True, domain, interface)  # type: ignore[call-arg]
-        return Server(robot, link, options, sensors, motors, start=self.starts[start])
+        return GenericServer(robot, link, options, sensors, motors, start=self.starts[start])
 
 
 class GenericDds(Generic):

@@ -18,7 +18,7 @@ from footfall.control.stand_gains import stand_gains
 from footfall.errors import FootfallError
 from footfall.hardware.clock import RealTime
 from footfall.hardware.connection import Watchdog, damping
-from footfall.hardware.generic.links import Link
+from footfall.hardware.generic.links import PacketLink
 from footfall.hardware.generic.packet import (
     BYE,
     CLIPPED,
@@ -49,13 +49,13 @@ _MOST_HEARERS = 8
 _CATCH_UP = 0.1  # [s]
 
 
-class Server:
+class GenericServer:
     """A simulated robot that clients reach through a link."""
 
     def __init__(
         self,
         robot: Robot,
-        link: Link,
+        link: PacketLink,
         options: dict[str, Given] | None = None,
         sensors: Sensors | None = None,
         motors: MotorModel | None = None,
@@ -194,4 +194,4 @@ def _lies_on(robot: Robot) -> str | bool:
     return "trunk"
 
 
-__all__ = ["HEARD", "OWNED", "RATE", "WATCHDOG", "Server"]
+__all__ = ["HEARD", "OWNED", "RATE", "WATCHDOG", "GenericServer"]
