@@ -300,13 +300,13 @@ def as_controller(given: Given, what: str = "") -> Controller:
         raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
     if isinstance(given, str):
         raise InputError(
-            f"{what}a controller is an object, not the name {given!r}: ff.control.on_command('whole_body', 'trot') and"
-            " ff.control.JointPD.tuned(robot, 'trot') make some, @ff.controller(rate=...) one of a function"
+            f"{what}a controller must be an object, not the name {given!r}: ff.control.on_command('whole_body', 'trot') and"
+            " ff.control.JointPD.tuned(robot, 'trot') create controllers, @ff.controller(rate=...) makes one from a function"
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
             f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} lacks;"
-            " @ff.controller(rate=...) makes one of a function"
+            " @ff.controller(rate=...) makes one from a function"
         )
     return given if isinstance(given, Controller) else AdaptedController(given)
 

@@ -97,7 +97,7 @@ def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
         One transform per body; the first is the base in the world.
     """
     if not hasattr(robot, "nq"):
-        raise InputError(f"kinematics and dynamics take the robot first and then q, got {type(robot).__name__} for it")
+        raise InputError(f"the first argument must be a Robot, followed by q, got {type(robot).__name__}")
     check_shape(robot, q=(q, robot.nq))
     X = [base_pose(robot, q)]
     for body, angle in zip(robot.tree.bodies[1:], joint_positions(robot, q)):

@@ -125,7 +125,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
     known = [name for name in inspect.signature(WalkLanes.__init__).parameters if name not in ("self", "task", "n")]
     for name in options:
         if name == "num_envs":
-            raise InputError("WalkEnv is one robot: WalkVectorEnv(num_envs=...) has many")
+            raise InputError("WalkEnv has one robot: use WalkVectorEnv(num_envs=...) for several")
         if name not in known:
             raise unknown("option of an environment", name, known, "it has")
     return WalkLanes(task, int(n), **options)

@@ -72,7 +72,9 @@ class Randomisation:
         if self.force[0] < 0 or self.softness[0] < 0:
             raise InputError("force and softness must be 0 or more")
         if self.further("softness") and any(path.startswith("contact.") for path in self.factors):
-            raise InputError("softness draws the contact's numbers: leave it out, or the factors of contact")
+            raise InputError(
+                "softness randomizes the contact parameters: leave out softness, or the factors of contact"
+            )
         object.__setattr__(
             self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
         )

@@ -614,7 +614,7 @@ class TermTask(Task):
             value = tried(f"the termination '{term.name}' of {where}", term.value, TERMINATIONS, tick)
             if np.shape(value) != () or np.asarray(value).dtype != bool:
                 raise InputError(
-                    f"the termination '{term.name}' of {where} must say whether the episode goes on, True or False, got"
+                    f"the termination '{term.name}' of {where} must be True (the episode continues) or False, got"
                     f" {_shown(value)}"
                 )
         for term in table.critic:

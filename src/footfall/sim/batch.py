@@ -219,7 +219,7 @@ class Batch(Summarised):
         try:
             start = [array[which] for array in self._start]
         except IndexError as error:
-            raise InputError(f"the start of robots does not fit: {error}") from None
+            raise InputError(f"the initial states of the robots do not fit: {error}") from None
         for array, fresh in zip(tree.flatten(self.state)[0], start):
             _put(array, which, fresh, "the start of robots")
 
@@ -278,7 +278,7 @@ class Batch(Summarised):
         if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
             raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}")
         if not isinstance(record, Sized):
-            raise InputError(f"record is a list of robots by their numbers, got {record!r}")
+            raise InputError(f"record must be a list of robot numbers, got {record!r}")
         if any(closure.changed() is not None for closure in self._closures):  # a global, a gain, an entry of a dict
             self.__setstate__({**self.__getstate__(), "_closures": tuple(type(a)(a.subject) for a in self._closures)})
         recorded = self._recordings(record, int(ticks), every) if len(record) else []

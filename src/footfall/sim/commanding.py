@@ -48,7 +48,9 @@ class Schedule:
         for part in (part for part in text.split(";") if part.strip()):
             match = _ENTRY.fullmatch(part)
             if match is None:
-                raise InputError(f"an entry of a schedule reads 'time: forward=0.3, turn=0.5', got {part.strip()!r}")
+                raise InputError(
+                    f"an entry of a schedule must read 'time: forward=0.3, turn=0.5', got {part.strip()!r}"
+                )
             pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()]
             values = {key.strip(): _scheduled_number(value, part) for key, _, value in pairs}
             entries.append((_scheduled_number(match[1], part), command_of(values)))
@@ -63,7 +65,7 @@ class Schedule:
                 raise InputError(f"an entry of a schedule needs a time, as {{time = 4.0, forward = 0.3}}, got {row!r}")
             values = {key: value for key, value in row.items() if key != "time"}
             if not all(isinstance(x, int | float) and not isinstance(x, bool) and finite(x) for x in row.values()):
-                raise InputError(f"an entry of a schedule holds finite numbers, got {row!r}")
+                raise InputError(f"an entry of a schedule must hold finite numbers, got {row!r}")
             entries.append((float(row["time"]), command_of(values)))
         return Schedule(tuple(entries))
 

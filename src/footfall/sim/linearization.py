@@ -450,7 +450,7 @@ class LinearStep:
         robot = self.robot
         command = JointCommand() if command is None else command
         if not isinstance(command, JointCommand):
-            raise InputError(f"the command of a linearised step is a JointCommand, got {type(command).__name__}")
+            raise InputError(f"the command of a linearised step must be a JointCommand, got {type(command).__name__}")
         nq, nv = sizes(self.model.world)
         given = {
             "q": (q, (nq,)),

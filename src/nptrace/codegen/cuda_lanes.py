@@ -77,7 +77,7 @@ def _check(program: Program, layout: Layout) -> None:
         raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
     locations = layout.locations()
     if any(s.op == "lookup_input" and locations[s.detail[0]][0] == "state" for s in walk(program.body)):
-        raise InputError("a table that is part of the state cannot be split among the threads of a element")
+        raise InputError("a table that is part of the state cannot be split among the threads of an element")
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
@@ -177,9 +177,7 @@ def at_lane(offsets: Sequence[int]) -> str:
     return _chosen([str(k) for k in offsets])
 
 
-def body(
-    program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool
-) -> tuple[str, int]:
+def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool) -> tuple[str, int]:
     """The device function of one step, or of all in one loop, and how much memory the loops of a thread need."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(

@@ -318,7 +318,7 @@ BAD_MJCF = {
     "twice": ('name="FR_calf"', 'name="FL_calf"', ["repeated name 'FL_calf'"]),
     "ball": ('name="FL_knee" axis="0 1 0"', 'name="FL_knee" type="ball"', ["FL_knee"]),
     "unknown class": ('class="abad"/>', 'class="abd"/>', ["unknown default class name 'abd'"]),
-    "key": ('qpos="0 0 0.35', 'qpos="0.35', ["key 'home' has 17 numbers", "19 are wanted"]),
+    "key": ('qpos="0 0 0.35', 'qpos="0.35', ["key 'home' has 17 numbers", "19 are"]),
     "replicate": ("<freejoint/>", "<freejoint/><replicate count='1000000000'/>", ["<replicate>", "trunk"]),
     "composite": ("<freejoint/>", "<freejoint/><composite count='9 9 9'/>", ["<composite>", "trunk"]),
     "equality": ("<sensor>", '<equality><joint joint1="FL_hip" joint2="FL_nee"/></equality><sensor>', ["FL_nee"]),

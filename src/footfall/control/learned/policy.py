@@ -78,7 +78,7 @@ class Drive:
             if name not in OBSERVATIONS:
                 raise unknown("observation", name, OBSERVATIONS)
         if self.observations and ("heights" in self.observations) != bool(self.scan):
-            raise InputError("a Drive observes heights if and only if it has a scan, the points where it does")
+            raise InputError("a Drive needs a scan (the points of its height scan) if and only if it observes heights")
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
 
@@ -346,16 +346,16 @@ class Policy(Summarised, Controller):
         except OSError as error:
             raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
         except NoArchive as error:
-            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+            raise InputError(f"{file} is not a policy of footfall: {error}") from None
         if "words" not in arrays:
-            raise InputError(f"{file} is not a policy of footfall's")
+            raise InputError(f"{file} is not a policy of footfall")
         check_version(file, version_in(arrays), FORMAT)
         try:
             policy = _policy_of_archive(arrays)
         except InputError as error:
-            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+            raise InputError(f"{file} is not a policy of footfall: {error}") from None
         except SPOILED:
-            raise InputError(f"{file} is not a policy of footfall's") from None
+            raise InputError(f"{file} is not a policy of footfall") from None
         policy.check(file)
         return policy
 

@@ -277,8 +277,8 @@ def _same(one: Robot, other: Robot) -> bool:
         return True
     if digest_of(other) is None:
         raise TraceError(
-            "Locomotion plans with the robot's numbers, and here some of them are inputs: FixedModel(Locomotion(),"
-            " robot) plans with those of the robot it is given"
+            "Locomotion needs constant robot parameters, and here some of them are inputs: FixedModel(Locomotion(),"
+            " robot) plans with the parameters of the given robot"
         )
     if one.digest != other.digest:
         return False

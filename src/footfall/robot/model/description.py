@@ -100,7 +100,9 @@ class Robot:
         ):
             twice = {n for n in names if names.count(n) > 1}
             if twice:
-                raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
+                raise ModelError(
+                    f"robot '{self.name}' has two {'feet' if kind == 'foot' else f'{kind}s'} named '{min(twice)}'"
+                )
         tree = self.tree  # finds unknown names, cycles and two roots
         check_masses(self, tree)
         if self.loops:

@@ -42,7 +42,7 @@ class Reflexes:
             if name not in NAMES:
                 raise unknown("reflex", name, NAMES)
             if not isinstance(value, bool | np.bool_):
-                raise InputError(f"the reflex {name} is True or False, got {value!r}")
+                raise InputError(f"the reflex {name} must be True or False, got {value!r}")
         for name in NAMES:
             object.__setattr__(self, name, bool(switches.get(name, name not in _OFF_BY_DEFAULT)))
 
@@ -68,7 +68,7 @@ class Reflexes:
             return Reflexes.only(given)
         if isinstance(given, Iterable):
             return Reflexes.only(*(str(name) for name in given))
-        raise InputError(f"reflexes are Reflexes(...), True, False or names, got {given!r}")
+        raise InputError(f"reflexes must be Reflexes(...), True, False or names, got {given!r}")
 
     def numbers(self) -> Float[ndarray, "9"]:
         """1 or 0 for each of ``NAMES``, as the plan reads them."""
