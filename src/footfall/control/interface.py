@@ -300,8 +300,10 @@ def as_controller(given: Given, what: str = "") -> Controller:
         raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
     if isinstance(given, str):
         raise InputError(
-            f"{what}a controller must be an object, not the name {given!r}: ff.control.on_command('whole_body', 'trot') and"
-            " ff.control.JointPD.tuned(robot, 'trot') create controllers, @ff.controller(rate=...) makes one from a function"
+            f"{what}a controller must be an object, not the name {given!r}: ff.control.on_command('whole_body',"
+            " 'trot') and"
+            " ff.control.JointPD.tuned(robot, 'trot') create controllers, @ff.controller(rate=...) makes one from a"
+            " function"
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(

@@ -156,7 +156,8 @@ def _traced(
     """
     if shared or method == "resolved_rate":
         raise InputError(
-            f"inverse can be traced only for single legs, with the method 'closed' or 'fabrik', got {method!r}, shared={shared}"
+            f"inverse can be traced only for single legs, with the method 'closed' or 'fabrik', got {method!r},"
+            f" shared={shared}"
         )
     stand = posture_of(robot, None)
     q = stand if q is None else q

@@ -43,7 +43,8 @@ def _pair(rule: Callable[[Element, Element], Element], ufunc: np.ufunc) -> np.uf
         result = rule(a, b)
         if result is NotImplemented:
             raise refusal(
-                f"np.{ufunc.__name__}: a traced value cannot be combined with {type(b if type(a) is Scalar else a).__name__}"
+                f"np.{ufunc.__name__}: a traced value cannot be combined with"
+                f" {type(b if type(a) is Scalar else a).__name__}"
             )
         return result
 
