@@ -120,7 +120,8 @@ def run_mujoco(
 ) -> Recording:
     """Run a simulation's robot and controller in MuJoCo, from its state and time.
 
-    Every tick records the state after it. ``progress`` is called now and then with how many ticks were taken since the last call.
+    Every tick records the state after it. ``progress`` is called now and then with the number of ticks since its last
+    call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as
     simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """
