@@ -43,7 +43,7 @@ class Schedule:
 
     @staticmethod
     def parse(text: str) -> Schedule:
-        """Read ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``: what an entry does not name is zero."""
+        """Parse ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``; components that an entry leaves out are zero."""
         entries = []
         for part in (part for part in text.split(";") if part.strip()):
             match = _ENTRY.fullmatch(part)
@@ -58,7 +58,7 @@ class Schedule:
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Given]]) -> Schedule:
-        """Make a schedule of the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
+        """Create a schedule from the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
         entries = []
         for row in rows:
             if not isinstance(row, Mapping) or "time" not in row:

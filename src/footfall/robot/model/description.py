@@ -178,7 +178,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
+        """Return the robot with equal frames in equal legs, for faster steps; itself if there are none.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """
@@ -227,7 +227,7 @@ class Robot:
 
     @property
     def trunk(self) -> str:
-        """The name of the heaviest link of the base: its root is often a frame without mass."""
+        """Name of the heaviest link of the base, whose root is often a massless frame."""
         frames = self.tree.frames
         return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
 

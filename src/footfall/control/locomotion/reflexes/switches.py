@@ -48,7 +48,7 @@ class Reflexes:
 
     @staticmethod
     def only(*names: str) -> Reflexes:
-        """Those and no other; without names, none."""
+        """Return a copy with only the named reflexes; without names, none."""
         return Reflexes(**dict.fromkeys(NAMES, False) | dict.fromkeys(names, True))
 
     def without(self, *names: str) -> Reflexes:
@@ -59,7 +59,7 @@ class Reflexes:
 
     @staticmethod
     def of(given: Given) -> Reflexes:
-        """Make the switches of what a user gives: Reflexes, True (the defaults), False (none), or names."""
+        """Create the switches from Reflexes, True (the defaults), False (none), or names."""
         if isinstance(given, Reflexes):
             return given
         if isinstance(given, bool):
@@ -71,5 +71,5 @@ class Reflexes:
         raise InputError(f"reflexes must be Reflexes(...), True, False or names, got {given!r}")
 
     def numbers(self) -> Float[ndarray, "9"]:
-        """1 or 0 for each of ``NAMES``, as the plan reads them."""
+        """Return 1 or 0 for each of ``NAMES``."""
         return np.array([float(getattr(self, name)) for name in NAMES])
