@@ -91,8 +91,7 @@ class StickSlip(ForceLaw):
     def linearised(
         self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, iteration: float
     ) -> LinearisedForce:
-        """Return the force of one sphere that sticks or slides; the first iteration of a step uses a guess of the
-        mode."""
+        """Return the force of one sphere that sticks or slides, with guessed modes in the first iteration."""
         first, hold, n = iteration < 0.5, modes["holds"], point.R_BC[:, 2]
         at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
         elastic, slope = hold * at_rest, hold * falls
