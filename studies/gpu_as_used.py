@@ -32,7 +32,7 @@ def variants() -> list[dict]:
     """What is measured: model, dt, threads per robot, one loop or loops in loops, block, blocks at least at once."""
     found = []
 
-    def add(model: str, dt: float, threads: int, one_loop: bool, block: int | None = None, at_once: int = 0) -> None:
+    def add(model: str, dt: float, threads: int, one_loop: bool, block: int | None = None, at_once: int = 1) -> None:
         keys = ("model", "dt", "threads", "one_loop", "block", "at_once")
         found.append(dict(zip(keys, (model, dt, threads, one_loop, block, at_once))))
 
@@ -41,14 +41,14 @@ def variants() -> list[dict]:
             for one_loop in (True, False):
                 add("default", dt, threads, one_loop)
     add("default", 4e-3, 4, True)
-    for block, at_once in ((64, 0), (256, 0), (128, 3), (128, 4), (128, 6)):
+    for block, at_once in ((64, 1), (256, 1), (128, 3), (128, 4), (128, 6)):
         add("default", 2e-3, 4, True, block, at_once)
-    for block, at_once in ((64, 0), (128, 4)):
+    for block, at_once in ((64, 1), (128, 1), (128, 4)):
         add("default", 2e-3, 1, True, block, at_once)
     for dt in (2e-3, 5e-3):
         for threads in (4, 1):
             add("planning", dt, threads, True)
-    for threads, block, at_once in ((4, 128, 4), (4, 128, 6), (1, 64, 0), (1, 128, 4)):
+    for threads, block, at_once in ((4, 128, 3), (4, 128, 4), (4, 256, 1), (1, 64, 1), (1, 128, 4)):
         add("planning", 5e-3, threads, True, block, at_once)
     for threads in (4, 1):
         for one_loop in (True, False):
@@ -77,8 +77,8 @@ def measured(model: str, dt: float, threads: int, one_loop: bool, block: int | N
         free=list(drawn),
         **options,
     )
-    if at_once:
-        bounded = whole.source.text.replace("__launch_bounds__(BLOCK)", f"__launch_bounds__(BLOCK, {at_once})")
+    if at_once > 1:
+        bounded = whole.source.text.replace("__launch_bounds__(BLOCK, 1)", f"__launch_bounds__(BLOCK, {at_once})")
         whole.source.text = bounded
         whole.backend = gpu.CudaBackend(whole.source)
     compiled = time.perf_counter() - began
@@ -157,7 +157,9 @@ def main() -> None:
                 continue
             running.remove(item)
             text, errors = process.communicate()
-            found = json.loads(text.splitlines()[-1]) if process.returncode == 0 else [{**one, "failed": errors[-2000:]}]
+            found = (
+                json.loads(text.splitlines()[-1]) if process.returncode == 0 else [{**one, "failed": errors[-2000:]}]
+            )
             rows += found
             for row in found:
                 print(json.dumps(row), flush=True)

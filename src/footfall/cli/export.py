@@ -47,7 +47,7 @@ def command(
             " a policy's file; a function such as forward_dynamics.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to; created if necessary.")],
     written_as: Annotated[
         str, typer.Option("--format", help="c: C99 with a header and a test; fmu: an FMI 3.0 unit for co-simulation.")
     ] = "c",
@@ -55,9 +55,11 @@ def command(
     given: dict[str, Given],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or its functions, step and controllers as C99 or an FMI unit.
+    """Export a robot, functions, steps or controllers.
 
-    A controller is set up as for ``footfall simulate``; as a unit, the robot and the ground are in it.
+    Robots are written as URDF or MJCF; functions, simulation steps and controllers as C99 or as an FMI unit. A
+    controller takes the options of ``footfall simulate``; an FMI unit of a controller contains the robot and the
+    ground.
     """
     from footfall.errors import unknown
     from footfall.export.subjects import NAMES

@@ -27,27 +27,32 @@ WHAT = ("motors",)
 
 @with_model_options
 def command(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="motors.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="What to identify: motors.")],
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="NumPy archive: time, wanted and measured angles (see the help's end)."),
+        typer.Argument(metavar="FILE", help="NumPy archive with time, commanded and measured angles (see above)."),
     ],
     robot: Annotated[
-        str, typer.Option("--robot", autocompletion=completing.robots, help="The robot whose motors they are.")
+        str,
+        typer.Option(
+            "--robot", autocompletion=completing.robots, help="The robot: a library name, or a URDF or MJCF file."
+        ),
     ],
-    kp: Annotated[float, typer.Option(min=0.0, help="Stiffness of the joints' PD [N m/rad].")] = 20.0,
-    kd: Annotated[float, typer.Option(min=0.0, help="Damping of the joints' PD [N m s/rad].")] = 1.5,
-    method: Annotated[str, typer.Option(help="gradients, search (CMA-ES), or both.")] = "both",
+    kp: Annotated[float, typer.Option(min=0.0, help="Stiffness of the joint PD controllers [N m/rad].")] = 20.0,
+    kd: Annotated[float, typer.Option(min=0.0, help="Damping of the joint PD controllers [N m s/rad].")] = 1.5,
+    method: Annotated[str, typer.Option(help="Method: gradients, search (CMA-ES), or both.")] = "both",
     generations: Annotated[int, typer.Option(min=1, help="Generations of the search.")] = 300,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the search.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", help="File for the parameters (JSON).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify motors from joint angles alone: the robot hangs in the air, its joints driven by PD.
+    """Identify motor parameters from joint angles.
 
-    Of every joint: reflected inertia, damping, dry friction, stiction, zero, gain and delay, from the first half of the
-    recording; the other half validates. FILE holds ``time`` [s], ``wanted`` and ``measured`` [rad], one row a time and
-    one column a joint; the order of the columns is found. Exit status 1 when the held-out half got no better.
+    The robot must be suspended in the air, with its joints under PD control. For every joint, reflected inertia,
+    damping, dry friction, stiction, zero offset, gain and delay are identified from the first half of the recording,
+    and validated on the second half. FILE holds the arrays ``time`` [s], ``wanted`` and ``measured`` [rad], with one
+    row per time and one column per joint; the order of the columns is found automatically. Exit status 1 if the
+    identified parameters do not predict the second half better than the robot's own.
     """
     from footfall.analysis.hanging import Encoders
     from footfall.analysis.motor_report import identify_motors

@@ -233,6 +233,8 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     Returns:
         Function and test data.
     """
+    if not isinstance(simulation, Simulation):
+        raise InputError(f"of_controller takes a Simulation(robot, controller), got {type(simulation).__name__}")
     check_traceable(simulation)
     robot, period = simulation.robot, simulation.model.period
     command = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))

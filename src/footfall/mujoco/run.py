@@ -118,7 +118,7 @@ def run_mujoco(
     model: MjModel | None = None,
     progress: Callable[[int], None] = lambda ticks: None,
 ) -> Recording:
-    """Run a simulation's robot and controller in MuJoCo, from its state and time; the row of a tick is the state after it.
+    """Run a simulation in MuJoCo from its state and time; the row of a tick is the state after it.
 
     ``progress`` is called now and then with how many ticks were taken since the last call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as

@@ -177,9 +177,7 @@ def at_lane(offsets: Sequence[int]) -> str:
     return _chosen([str(k) for k in offsets])
 
 
-def body(
-    program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool
-) -> tuple[str, int]:
+def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool) -> tuple[str, int]:
     """The device function of one step, or of all in one loop, and how much memory the loops of a thread need."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(
@@ -251,4 +249,4 @@ def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
 
 def _kernel(head: str, lines: Sequence[str]) -> str:
     text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
-    return f'extern "C" __global__ void __launch_bounds__(BLOCK)\n{head}\n{{\n{text}\n}}\n'
+    return f'extern "C" __global__ void __launch_bounds__(BLOCK, 1)\n{head}\n{{\n{text}\n}}\n'

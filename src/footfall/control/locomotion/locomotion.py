@@ -37,6 +37,7 @@ from footfall.control.locomotion.whole_body import LocomotionGains
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.hints import LOCOMOTION, names_arguments
 from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -47,6 +48,7 @@ _FULL_STRIDE_SPEED = 0.5  # [m/s] of command, from which on what swings with the
 _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
 
 
+@names_arguments("argument of Locomotion", LOCOMOTION)
 @dataclass(eq=False, kw_only=True)
 class Locomotion(Controller):
     """Whole-body control or MPC of a quadruped that follows a velocity command.
