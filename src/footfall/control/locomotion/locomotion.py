@@ -125,6 +125,13 @@ class Locomotion(Controller):
             raise InputError(
                 f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
             )
+        if self.stage == "whole_body" and actuated_joints(robot) is None:
+            for motor in robot.actuators:
+                if type(motor.torque_limit) is float and motor.torque_limit == 0.0:
+                    raise InputError(
+                        f"the whole-body QP needs a torque at every joint, and '{motor.joint}' of robot '{robot.name}'"
+                        " has none: mpc and balance walk with it"
+                    )
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops cannot reach with an arm")
         if wheels_of(robot) and self.stage != "whole_body":
