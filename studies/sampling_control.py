@@ -278,7 +278,28 @@ def danced(run):
     return bool(run.stopped is None and min(fits) > 0.8), dict(zip(("pitch", "roll", "yaw", "bob"), fits))
 
 
+def flipped(run):
+    """Return whether the trunk turned once about its side and stands."""
+    pitch = np.unwrap(np.arctan2(*_pitch(run.q)))
+    turned = (pitch[-1] - pitch[0]) / (2.0 * np.pi)
+    stands = bool(is_up(run)[-1])
+    return bool(stands and abs(abs(turned) - 1.0) < 0.1), {"turns": turned, "highest": run.q[:, 2].max()}
+
+
+def _pitch(q):
+    """Return sine and cosine of the angle of the trunk's long axis over the level, in the plane it started in."""
+    w, x, y, z = q[:, 3:7].T
+    return 2.0 * (x * z - w * y), 1.0 - 2.0 * (y * y + z * z)
+
+
 TRIALS = {
+    "flip": Trial(
+        judge=flipped,
+        task="jump",
+        options={"flips": 1, "rise": 0.0, "distance": 0.0, "duration": 0.5},
+        seconds=3.0,
+        falls=False,
+    ),
     "climb": Trial(
         judge=climbed, need=16, task="climb", command=ff.Command(forward=0.35), seconds=14.0, ground=stairs, falls=False
     ),
