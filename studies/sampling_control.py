@@ -227,36 +227,43 @@ def hopped(run):
 RISE, TREAD, COUNT, START = 0.1, 0.4, 5, 0.5  # of the steps [m]
 
 
-def stairs(friction, robot):
+def stairs(friction, robot, rise=RISE):
     length = robot.poses["stand"].height / 0.29
-    return ff.contact.Steps(RISE * np.arange(COUNT + 1), TREAD * length, START * length, friction)
+    return ff.contact.Steps(rise * np.arange(COUNT + 1), TREAD * length, START * length, friction)
 
 
-def climbed(run):
-    length = run.robot.poses["stand"].height / 0.29
-    top = START * length + TREAD * length * (COUNT - 1)
-    up = (run.feet()[-1, :, 0] > top).all() and run.feet()[-1, :, 2].min() > (COUNT - 0.5) * RISE
-    fine = run.stopped is None and up and tilt(run.q)[-1] < 25.0
-    return bool(fine), {"x": run.q[-1, 0], "height": run.q[-1, 2], "tilt": tilt(run.q).max()}
+def climbs(rise):
+    def judge(run):
+        length = run.robot.poses["stand"].height / 0.29
+        top = START * length + TREAD * length * (COUNT - 1)
+        up = (run.feet()[-1, :, 0] > top).all() and run.feet()[-1, :, 2].min() > (COUNT - 0.5) * rise
+        fine = run.stopped is None and up and tilt(run.q)[-1] < 25.0
+        return bool(fine), {"x": run.q[-1, 0], "height": run.q[-1, 2], "tilt": tilt(run.q).max()}
+
+    return judge
 
 
 BOX = 0.2  # height [m]
 
 
-def box(friction, robot):
-    return Boxes(ff.contact.Plane(friction=friction), [Box((0.75, 0.0, 0.5 * BOX), (0.8, 1.0, BOX))])
+def box(friction, robot, high=BOX):
+    return Boxes(ff.contact.Plane(friction=friction), [Box((0.75, 0.0, 0.5 * high), (0.8, 1.0, high))])
 
 
-def jumped(run):
-    feet, lean = run.feet(), tilt(run.q)
-    fine = run.stopped is None and feet[-1, :, 2].min() > BOX - 0.02 and lean[-1] < 15.0
-    return bool(fine and abs(run.q[-1, 2] - BOX - run.robot.poses["stand"].height) < 0.06), {
-        "lowest foot at the end": feet[-1, :, 2].min(),
-        "x": run.q[-1, 0],
-        "height": run.q[-1, 2],
-        "tilt": lean.max(),
-        "highest": run.q[:, 2].max(),
-    }
+def jumps(high):
+    def judge(run):
+        feet, lean, stand = run.feet(), tilt(run.q), run.robot.poses["stand"].height
+        fine = run.stopped is None and feet[-1, :, 2].min() > high - 0.02 and lean[-1] < 15.0
+        figures = {
+            "lowest foot at the end": feet[-1, :, 2].min(),
+            "x": run.q[-1, 0],
+            "height": run.q[-1, 2],
+            "tilt": lean.max(),
+            "highest": run.q[:, 2].max(),
+        }
+        return bool(fine and abs(run.q[-1, 2] - high - stand) < 0.06), figures
+
+    return judge
 
 
 def reached(run):
@@ -278,11 +285,38 @@ def danced(run):
     return bool(run.stopped is None and min(fits) > 0.8), dict(zip(("pitch", "roll", "yaw", "bob"), fits))
 
 
+def flipped(run):
+    """Return whether the trunk turned once about its side and stands."""
+    pitch = np.unwrap(np.arctan2(*_pitch(run.q)))
+    turned = (pitch[-1] - pitch[0]) / (2.0 * np.pi)
+    stands = bool(is_up(run)[-1])
+    return bool(stands and abs(abs(turned) - 1.0) < 0.1), {"turns": turned, "highest": run.q[:, 2].max()}
+
+
+def _pitch(q):
+    """Return sine and cosine of the angle of the trunk's long axis over the level, in the plane it started in."""
+    w, x, y, z = q[:, 3:7].T
+    return 2.0 * (x * z - w * y), 1.0 - 2.0 * (y * y + z * z)
+
+
 TRIALS = {
-    "climb": Trial(
-        judge=climbed, need=16, task="climb", command=ff.Command(forward=0.35), seconds=14.0, ground=stairs, falls=False
+    "flip": Trial(
+        judge=flipped,
+        task="jump",
+        options={"flips": 1, "rise": 0.0, "distance": 0.0, "duration": 0.5},
+        seconds=3.0,
+        falls=False,
     ),
-    "jump": Trial(judge=jumped, need=14, task="jump", seconds=3.0, ground=box, falls=False),
+    "climb": Trial(
+        judge=climbs(RISE),
+        need=16,
+        task="climb",
+        command=ff.Command(forward=0.35),
+        seconds=14.0,
+        ground=stairs,
+        falls=False,
+    ),
+    "jump": Trial(judge=jumps(BOX), need=14, task="jump", seconds=3.0, ground=box, falls=False),
     "reach": Trial(judge=reached, task="reach", seconds=4.0),
     "dance": Trial(judge=danced, task="dance", seconds=6.0),
     "walk": Trial(

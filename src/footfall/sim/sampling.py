@@ -19,8 +19,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
+from footfall import compiling
 from footfall.adapters import function_name
 from footfall.checks import checked_number, positive_number, whole_number
 from footfall.contact.ground import Ground
@@ -49,6 +52,7 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
@@ -463,6 +467,63 @@ def feedback_gains(
     return -np.tensordot(weights[:, None, None] * knots, off, (0, 0)) / scale
 
 
+@dataclass(eq=False)
+class ThreadedRollouts:
+    """Rollouts on SIMD lanes, with the samples shared out among threads."""
+
+    compiled: Callable[..., ndarray]
+    threads: int
+
+    def __post_init__(self) -> None:
+        self.pool = ThreadPoolExecutor(self.threads)
+
+    def __call__(self, q: ndarray, v: ndarray, knots: ndarray, *shared: PyTree) -> ndarray:
+        parts = np.array_split(np.arange(len(knots)), min(self.threads, len(knots)))
+
+        def part(rows: ndarray) -> ndarray:
+            return self.compiled(*(x if x.ndim == 1 else x[rows] for x in (q, v)), knots[rows], *shared)
+
+        return np.concatenate(list(self.pool.map(part, parts)))
+
+
+class CudaRollouts:
+    """Rollouts on a GPU, one thread per sample; knots and costs stay on the card."""
+
+    KERNEL = "footfall_rollout"
+
+    def __init__(self, model: PlanningModel, *examples: PyTree, block: int = 64) -> None:
+        from nptrace.codegen import cuda, emit
+
+        sizes = [sum(int(np.size(x)) for x in tree.flatten(each)[0]) for each in examples]
+        program = compiling.program(rollout, model, *examples)
+        areas = ["rest" if k == 2 else "shared" for k in range(len(sizes))]  # the knots alone differ
+        self.layout, self.program, self.block = emit.Layout(tuple(zip(areas, sizes))), program, block
+        self.text = cuda.source(program, self.layout, self.KERNEL, np.float32, block)
+
+    def numbers(self, q: ndarray, v: ndarray, *shared: PyTree) -> Float[ndarray, "n"]:
+        """Return what all samples share as one row of numbers."""
+        leaves = tree.flatten((q, v, *shared))[0]
+        return np.concatenate([np.ravel(np.asarray(x, np.float32)) for x in leaves])
+
+    @cached_property
+    def launch(self) -> Any:
+        """Return the kernel, compiled on the GPU."""
+        from footfall.sim.gpu import OPTIONS, cupy
+
+        module = cupy().RawModule(code=self.text, options=OPTIONS, backend="nvrtc")
+        return module.get_function(f"{self.KERNEL}_evaluate")
+
+    def __call__(self, q: ndarray, v: ndarray, knots: Any, *shared: PyTree) -> Any:
+        from footfall.sim.gpu import cupy
+
+        xp, n = cupy(), len(knots)
+        rest = xp.ascontiguousarray(xp.asarray(knots, xp.float32).reshape(n, -1).T)
+        out, nothing = xp.empty((1, n), xp.float32), xp.zeros(1, xp.float32)
+        arguments = nothing, rest, xp.asarray(self.numbers(q, v, *shared)), out, np.int32(n)
+        self.launch((-(-n // self.block),), (self.block,), arguments)
+        return out[0]
+
+
 def planning_contact(robot: Robot) -> Planning:
     """Return the contact model of a planner, as stiff as the robot is heavy.
 
@@ -527,6 +588,16 @@ def _checked_noise(given: Given) -> Float[ndarray, "*k n"]:
     return noise
 
 
+def _here(array: Any) -> ndarray:
+    """Return an array of the processor or of a GPU as one of the processor."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def _array_module(array: Any) -> Any:
+    """Return NumPy, or CuPy for an array on a GPU."""
+    return np if isinstance(array, ndarray) else import_module("cupy")
+
+
 def _by_task() -> Any:
     """Return a field whose default is that of the task's ``settings``, or of ``_DEFAULTS``."""
     return field(default=None)
@@ -573,6 +644,8 @@ class Sampling(Controller):
         collisions: Links that touch the ground in the rollouts.
         self_collision: As of ``Simulation``, in the rollouts.
         model: Robot of the rollouts; the simulated one unless given.
+        device: ``cpu``, or ``cuda`` for samples on a GPU.
+        threads: Threads of the processor that roll out samples.
         seed: Of the noise.
     """
 
@@ -601,6 +674,8 @@ class Sampling(Controller):
     model: Robot | None = None
     planned: Planned | str = "targets"
     feedback: int = 0
+    device: str = "cpu"
+    threads: int = 1
     seed: int = 0
 
     info = ControllerInfo(traceable=False, follows_command=True)
@@ -624,6 +699,11 @@ class Sampling(Controller):
             if (value := getattr(self, key)) is not None:
                 checked_number(value, f"{key} of sampling", 0.0)
         self.feedback = whole_number(self.feedback, "feedback of sampling", 0, self.samples)
+        self.threads = whole_number(self.threads, "threads of sampling", 1, 1024)
+        if self.device not in ("cpu", "cuda"):
+            raise unknown("device of sampling", self.device, ("cpu", "cuda"))
+        if self.device == "cuda" and self.feedback:
+            raise InputError("feedback of sampling needs the device cpu")
         if isinstance(self.planned, str):
             if self.planned not in _PLANNED:
                 raise unknown("contents of a plan", self.planned, _PLANNED)
@@ -733,21 +813,14 @@ class Sampling(Controller):
                 f"noise of sampling has shape {self.noise.shape}, which does not fit {self.knots} knots of {size}"
             )
         first, wanted = planned.start(robot), np.zeros(len(_COMPONENTS))
-        rolled = compile(
-            rollout,
-            model,
-            q,
-            v,
-            np.zeros((self.knots, size)),
-            np.zeros((S, self.knots)),
-            goal,
-            0.0,
-            wanted,
-            first,
-            target="batch",
-            dtype=np.float32,
-            verify=False,
-        )
+        examples = q, v, np.zeros((self.knots, size)), np.zeros((S, self.knots)), goal, 0.0, wanted, first
+        rolled: Callable[..., Any]
+        if self.device == "cuda":
+            rolled = CudaRollouts(model, *examples)
+            _ = rolled.launch
+        else:
+            rolled = compile(rollout, model, *examples, target="batch", dtype=np.float32, verify=False)
+            rolled = rolled if self.threads == 1 else ThreadedRollouts(rolled, self.threads)
         ahead = compile(predict, model, q, v, np.zeros((m, size)), 0.0, wanted, first, verify=False)
         act: Callable[..., tuple[JointCommand, PyTree]] = partial(planned.command, model)
         if not isinstance(planned, JointTargets | JointTorques):
@@ -837,12 +910,12 @@ class Sampling(Controller):
         after = [weights.astype(np.float32), np.asarray(goal, np.float32).reshape(-1), np.float32(now)]
         after += [wanted.astype(np.float32), inner]
 
-        def cost(q: ndarray, v: ndarray, knots: ndarray) -> Float[ndarray, "n"]:
+        def cost(q: ndarray, v: ndarray, knots: Any) -> Any:
             found = planner.rollout(q.astype(np.float32), v.astype(np.float32), knots, *after)
-            found = np.asarray(found, dtype=float)
+            found = found.astype(float)
             return np.where(np.isfinite(found), found, _WORST)
 
-        random = np.random.Generator(np.random.Philox(key=[self.seed, memory["plan"]]))
+        random = self._generator(memory["plan"])
         size, elite = self._noise(mean, float(task.noise_gain(robot, q))), self.elite or max(2, self.samples // 20)
         elite, last, candidates, gains = min(elite, self.samples), mean, list[ndarray](), None
         for iteration in range(self.iterations):
@@ -850,13 +923,13 @@ class Sampling(Controller):
             costs = cost(q, v, samples)
             if costs.min() >= _WORST:
                 break
-            mean = average(self.method, costs, samples, self.temperature, elite)
-            best = np.argpartition(costs, elite - 1)[:elite]
+            mean = _here(average(self.method, costs, samples, self.temperature, elite))
             size = 0.5 * size
             if self.method == "cem":
-                size = np.maximum(0.3 * size, np.minimum(samples[best].std(axis=0), 2.0 * size)).astype(np.float32)
-            candidates = [mean, samples[np.argmin(costs)]]
-        chosen, lost = self._feasible([*candidates, last, np.zeros_like(last)], lambda knots: cost(q, v, knots))
+                spread = _here(samples[np.argpartition(costs, elite - 1)[:elite]].std(axis=0))
+                size = np.maximum(0.3 * size, np.minimum(spread, 2.0 * size)).astype(np.float32)
+            candidates = [mean, _here(samples[np.argmin(costs)])]
+        chosen, lost = self._feasible([*candidates, last, np.zeros_like(last)], lambda knots: _here(cost(q, v, knots)))
         if lost:  # the robot stands, and the next plan starts from there
             chosen = np.zeros_like(mean)
         elif self.feedback:
@@ -935,6 +1008,15 @@ class Sampling(Controller):
             knots, begin = np.concatenate([knots[1:], new[None]]), begin + interval
         return knots, begin
 
+    def _generator(self, plan: int) -> Any:
+        """Return the random numbers of a plan, on the device."""
+        if self.device == "cpu":
+            return np.random.Generator(np.random.Philox(key=[self.seed, plan]))
+        from footfall.sim.gpu import cupy
+
+        random = cupy().random
+        return random.Generator(random.Philox4x3210(hash((self.seed, plan)) % 2**31))
+
     def _noise(self, mean: Float[ndarray, "k np"], gain: float) -> Float[ndarray, "k np"]:
         """Return the standard deviation of every value; it grows along the horizon unless it is given per knot."""
         K, n = mean.shape
@@ -949,17 +1031,19 @@ class Sampling(Controller):
         """Return knots of all samples; the first of them is the last plan."""
         assert self._planner is not None
         n = self.samples
-        noise = random.standard_normal((n, *mean.shape), dtype=np.float32) * size
-        noise *= random.choice(_SIZES, n)[:, None, None]
+        noise = random.standard_normal((n, *mean.shape), dtype=np.float32)
+        xp = _array_module(noise)
+        sizes = xp.asarray(_SIZES)[random.integers(0, len(_SIZES), n)]
+        noise = noise * xp.asarray(size) * sizes[:, None, None]
         noise[0] = 0.0
-        knots = noise + mean.astype(np.float32)
+        knots = noise + xp.asarray(mean.astype(np.float32))
         if first:
             share = n // 8
             for k, center in enumerate(self._planner.centers):
                 rows = slice(n - (k + 1) * share, n - k * share)
-                knots[rows] = noise[rows] + center.astype(np.float32)
-                knots[rows.start] = center
-        return np.clip(knots, self._planner.lower, self._planner.upper)
+                knots[rows] = noise[rows] + xp.asarray(center.astype(np.float32))
+                knots[rows.start] = xp.asarray(center.astype(np.float32))
+        return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
 
     @property
     def processor_time_per_plan(self) -> float:

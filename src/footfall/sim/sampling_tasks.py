@@ -364,13 +364,15 @@ class Climb(Walk):
 
 @dataclass(frozen=True, kw_only=True)
 class Jump(PlanningTask):
-    """Jump forward onto a box, or over the same distance on level ground."""
+    """Jump forward onto a box, over a distance on level ground, or with ``flips``, backwards if above 0."""
 
     robot: Robot
     rise: float = 0.2  # of the box [m]
     distance: float = 0.65  # [m]
     begin: float = 0.8  # [s]
     duration: float = 0.38  # of the flight, about [s]
+    flips: int = 0
+    run_up: float = 0.1  # how far it moves while it pushes [m]
     gain: float = 1.5
     settings = MappingProxyType(
         {"samples": 2048, "knots": 8, "interval": 0.06, "noise": (0.15, 0.35, 0.5), "collisions": "knees"}
@@ -385,27 +387,28 @@ class Jump(PlanningTask):
         s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # of the flight
         push = np.clip((now.t - self.begin) / 0.15 + 1.0, 0.0, 1.0)
         crouch = np.clip((now.t - self.begin) / 0.25 + 1.6, 0.0, 1.0) * (1.0 - push)
-        hop, fast = 4.0 * s * (1.0 - s), (self.distance - 0.1) / self.duration
-        x = now.goal[0] - 0.03 * crouch + 0.1 * push * push + (self.distance - 0.1) * s
-        z = stand.height + self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
-        ahead = (R @ now.v[3:6])[0] - fast * np.where(s < 1.0, push, 0.0)
-        radii = np.array([foot.radius for foot in self.robot.feet])
-        low = self.rise * np.minimum(3.0 * s, 1.0) + 0.06 * hop
-        off = (feet[:, 2] - radii - low) / (0.06 * scale.length)
-        torque = now.torque / scale.torque
-        return (
-            np.sum(off * off)
-            + 60.0 * ((now.q[2] - z) / scale.length) ** 2
-            + 40.0 * ((now.q[0] - x) ** 2 + (now.q[1] - now.goal[1]) ** 2) / scale.length**2
-            + 3.0 * ahead * ahead
-            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
-            + 10.0 * R[1, 0] ** 2
-            + 0.1 * np.sum((now.v[:3] * scale.time) ** 2)
-            + 0.1 * np.sum(now.target**2)
-            + np.where(s > 0.4, 0.5, 0.1) * np.sum((now.q[7:] - standing_joints(self.robot)) ** 2)
-            + 2e-4 * np.sum(torque**2)
-            + 0.02 * np.sum(np.maximum(np.abs(torque) - 17.0, 0.0) ** 2)
+        hop, run, angle = (
+            4.0 * s * (1.0 - s),
+            self.distance - self.run_up * (self.distance > 0.0),
+            2 * np.pi * self.flips,
         )
+        x = now.goal[0] - 0.03 * crouch + (self.distance - run) * push * push + run * s
+        z = stand.height + self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
+        ahead = (R @ now.v[3:6])[0] - run / self.duration * np.where(s < 1.0, push, 0.0)
+        low = self.rise * np.minimum(3.0 * s, 1.0) + 0.06 * hop
+        off = (feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - low) / (0.06 * scale.length)
+        forward, left = np.array([np.cos(angle * s), 0.0, np.sin(angle * s)]), np.array([0.0, 1.0, 0.0])
+        lean = np.sum((R[:, 0] - forward) ** 2) + np.sum((R[:, 1] - left) ** 2)
+        spin = now.v[1] + angle / self.duration * np.where(s < 1.0, push, 0.0)
+        flies = np.where((s > 0.0) & (s < 1.0), float(self.flips == 0), 1.0)  # upside down, feet may be anywhere
+        bent, torque = now.q[7:] - standing_joints(self.robot), now.torque / scale.torque
+        return (
+            flies * np.sum(off * off) + 60.0 * ((now.q[2] - z) / scale.length) ** 2 + 20.0 * lean
+            + 40.0 * ((now.q[0] - x) ** 2 + (now.q[1] - now.goal[1]) ** 2) / scale.length**2
+            + 3.0 * ahead * ahead + 0.1 * (now.v[0] ** 2 + spin**2 + now.v[2] ** 2) * scale.time**2
+            + 0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(bent**2)
+            + 2e-4 * np.sum(torque**2) + 0.02 * np.sum(np.maximum(np.abs(torque) - 17.0, 0.0) ** 2)
+        )  # fmt: skip
 
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
