@@ -38,6 +38,7 @@ EXAMPLES = examples(
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
+_LATE = 0.05  # fraction of late ticks from which on the computer is blamed
 PROTOCOL = "go2"
 
 
@@ -161,6 +162,8 @@ def _tell(
         f" and {clock['skipped']} skipped, {100 * clock['late_share']:.2f} % of those due; jitter "
         + ", ".join(f"{key} {1e3 * value:.2f} ms" for key, value in clock["jitter"].items())
     )
+    if clock["late_share"] > _LATE:
+        tell(f"this computer was too slow for {_RATE:g} Hz, or busy: end other programs, or try --realtime")
     tell(f"damped: {driver.reason}" if driver.reason else "sat down")
 
 

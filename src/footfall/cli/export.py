@@ -43,8 +43,8 @@ def command(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="urdf, mjcf; step, inverse_kinematics, contact, state_rate, output; locomotion or another controller;"
-            " a policy's file; a function such as forward_dynamics.",
+            help="urdf, mjcf; step, inverse_kinematics, fabrik, resolved_rate, contact, state_rate, output; locomotion"
+            " or another controller; a policy's file; a function such as forward_dynamics.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to; created if necessary.")],

@@ -100,12 +100,20 @@ def _print(outcome: StudyResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from footfall.sweep.item import result_units
+
     results = [(item, outcome.entries[item.digest]) for item in outcome.items]
     columns = _columns([entry["result"] for _, entry in results])
+    units = result_units(outcome.study)
+
+    def heading(name: str) -> str:
+        unit = units.get(name, "")
+        return name.replace("_", " ") + (f" [{unit}]" if unit not in ("", "1") else "")
+
     out = console()
     if len(results) <= _MOST_ROWS:
         table = Table(title=f"study {outcome.study.name}", title_justify="left")
-        for name in (*outcome.study.varying, *columns):
+        for name in (*outcome.study.varying, *map(heading, columns)):
             table.add_column(name.replace("_", " "), justify="right")
         table.add_column("")
         for item, entry in results:
@@ -120,9 +128,7 @@ def _print(outcome: StudyResult) -> None:
         for name in columns:
             numbers = sorted(v for _, e in results if isinstance(v := e["result"].get(name), int | float))
             if numbers:
-                table.add_row(
-                    name.replace("_", " "), *map(_shown, (numbers[0], numbers[len(numbers) // 2], numbers[-1]))
-                )
+                table.add_row(heading(name), *map(_shown, (numbers[0], numbers[len(numbers) // 2], numbers[-1])))
     out.print(table)
     out.print(f"{outcome.done} of {len(results)} items done, {outcome.failed} failed", highlight=False)
     out.print(f"table: {outcome.table}\nplot:  {outcome.plot}", highlight=False, soft_wrap=True)

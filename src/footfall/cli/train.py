@@ -86,6 +86,10 @@ def command(
         typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="Range of a randomized parameter: latency=0:2."),
     ] = None,
     motors: MotorsOption = None,
+    contact: Annotated[
+        str | None,
+        typer.Option("--contact", help="What it learns on: default, yielding, planning (quick steps of 5 ms)."),
+    ] = None,
     log: Annotated[
         list[str] | None,
         typer.Option("--log", help="Also log to tensorboard, or to wandb (offline unless WANDB_MODE is set)."),
@@ -137,6 +141,7 @@ def command(
                 history=history,
                 randomise=_ranges(randomise or []),
                 motors=motors,
+                contact=contact,
                 progress=report_progress,
                 log=log or (),
                 allow_code=allow_code,

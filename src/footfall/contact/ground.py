@@ -20,6 +20,7 @@ from numpy import ndarray
 from footfall.adapters import Adapter, has_members
 from footfall.checks import checked_number, three_numbers
 from footfall.errors import InputError
+from footfall.hints import GROUND, names_arguments
 from footfall.spatial import cross, quaternion
 from nptrace._types import Given, Json
 
@@ -131,6 +132,7 @@ def as_ground(given: Given) -> Ground:
     return AdaptedGround(given)
 
 
+@names_arguments("argument of Plane", GROUND)
 @dataclass(frozen=True, eq=False)
 class Plane(Ground):
     """A plane through ``point`` [m] with the given ``normal``; eq. (31) of de Paula et al. 2024 holds for any plane."""

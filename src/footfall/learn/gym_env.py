@@ -26,6 +26,7 @@ from numpy import ndarray
 from footfall.contact.ground import Plane
 from footfall.draw.video import Film
 from footfall.errors import InputError, MissingExtraError, unknown
+from footfall.hints import takes
 from footfall.learn.custom import customised
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import Task, TickResult
@@ -170,6 +171,7 @@ class WalkEnv(gymnasium.Env):
         seen, acts = self.observation_space.shape, self.action_space.shape
         return f"WalkEnv('{self.lanes.task.robot.name}': observations {seen}, actions {acts}, {RATE} Hz)"
 
+    @takes({})
     def reset(
         self, *, seed: int | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:
@@ -250,6 +252,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
+    @takes({})
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:

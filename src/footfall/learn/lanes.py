@@ -182,6 +182,8 @@ class WalkLanes:
     # -- ticks -------------------------------------------------------------------------------------------------------
     def tick(self, actions: ndarray) -> LanesResult:
         """Act for one tick of the drive."""
+        if not len(self.generators):
+            raise InputError("reset() an environment before its first step()")
         actions = np.asarray(actions)
         if actions.shape != (self.n, self.robot.nj):
             raise InputError(f"actions must be of shape {(self.n, self.robot.nj)}, got {actions.shape}")

@@ -104,7 +104,7 @@ class WalkTask(TermTask):
             off = np.linalg.norm(runs.velocity[:, :2] - runs.command[:, :2], axis=1)[~runs.fallen]
             return _walking(runs.fallen, float(off.mean()) if len(off) else float("inf"))
 
-        return Exam(task=self, robots=robots, seconds=10.0, numbers=numbers)
+        return Exam(task=self.examined, robots=robots, seconds=10.0, numbers=numbers)
 
     def initial_pose(
         self,
@@ -206,7 +206,7 @@ def evaluate(
     """Walk for some seconds under one command; what happens before ``after`` [s] does not count, falls aside."""
     command = command or Command(forward=0.4)
     commands = {key: getattr(command, key) for key in COMMANDS}
-    task = WalkTask(robot=robot, drive=policy.drive)
+    task = WalkTask(robot=robot, drive=policy.drive).examined
     lanes = WalkLanes(task, robots, command=commands, randomise=randomise, seconds=after + seconds, **options)
     lanes.generators = own_generators(seed, robots)
     lanes.begin(range(robots))

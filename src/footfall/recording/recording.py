@@ -76,6 +76,11 @@ class Recording:
             )
         if name not in self.columns and name in hints.RECORDING:
             raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
+        if name not in self.columns and hasattr(type(self), name):
+            raise InputError(f"{name!r} is computed from columns, and is no column itself: it is rec.{name}")
+        column = name.partition(".")[0]
+        if name not in self.columns and column in self.columns:
+            raise InputError(f"a column has all its numbers, rec[{column!r}]; {name!r} is one of to_pandas()")
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
@@ -229,6 +234,7 @@ class Recording:
         """Horizontal distance between the first and the last position of the trunk [m]."""
         return float(np.hypot(*(self.trunk_position[-1] - self.trunk_position[0])[:2])) if len(self) else 0.0
 
+    @hints.takes({})
     def mean_speed(self, after: float = 0.0) -> float:
         """Forward displacement over time [m/s] from the time ``after`` [s] on; forward is the heading at that time."""
         self._floating()
@@ -237,6 +243,7 @@ class Recording:
         ahead = part.trunk_position[-1, :2] - part.trunk_position[0, :2]
         return float(ahead @ (np.cos(yaw), np.sin(yaw))) / part._positive_duration()
 
+    @hints.takes({})
     def mean_velocity(self, after: float = 0.0) -> tuple[float, float, float]:
         """Mean forward and sideways velocity [m/s] in axes that turn with the heading, and mean turn rate [rad/s]."""
         part = self.between(after, None)
@@ -268,6 +275,7 @@ class Recording:
         scale = float(np.max([moved, *changed]))
         return float(np.abs(self.energy_balance()).max()) / scale if scale > 0 else 0.0
 
+    @hints.takes({})
     def cost_of_transport(self, after: float = 0.0, until: float | None = None) -> float:
         """Return the positive mechanical work of the motors divided by weight and distance; braking recovers nothing.
 
@@ -295,6 +303,7 @@ class Recording:
         return works
 
     # -- parts ---------------------------------------------------------------------------------------------------------
+    @hints.takes({})
     def between(self, start: float | None = None, end: float | None = None) -> Recording:
         """The rows and events with start <= time <= end [s]; None leaves an end open."""
         for time in (start, end):
@@ -333,6 +342,7 @@ class Recording:
             )
         return cls(found.robot, found.columns or _no_rows(found.robot), found.events, found.meta)
 
+    @hints.takes({})
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Save to a file, in the format of its suffix.
 
@@ -347,6 +357,7 @@ class Recording:
             return file
         return save_as(self, file)
 
+    @hints.takes({})
     def to_pandas(self, *, derived: bool = False) -> pandas.DataFrame:
         """Return a DataFrame with one row per time [s] and one column per number.
 
@@ -389,12 +400,14 @@ class Recording:
 
         return plot(self, kind, *others, **options)
 
+    @hints.takes({})
     def compare(self, other: Recording) -> Differences:
         """Return a table of the differences to another run of the same robot."""
         from footfall.recording.comparison import compare_recordings
 
         return compare_recordings(self, other)
 
+    @hints.takes({})
     def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
         """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""
         from footfall.draw.video import picture

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from numpy import ndarray
 
+from footfall import hints
 from footfall.adapters import unadapted
 from footfall.checks import three_numbers, whole_number
 from footfall.contact.force_law import ForceLaw
@@ -52,6 +53,8 @@ class FrozenAfterInit:
             raise InputError(
                 f"the {name} of a simulation cannot be changed: create another, Simulation(..., {name}=...)"
             )
+        if name in hints.SIMULATION and not hasattr(type(self), name):
+            raise hints.missing("a Simulation", name, (), hints.SIMULATION)
         super().__setattr__(name, value)
 
 

@@ -75,7 +75,7 @@ class Batch(Summarised):
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
     """
 
-    @hints.takes({})
+    @hints.takes(hints.BATCH)
     def __init__(
         self,
         robot: Robot,
@@ -173,7 +173,7 @@ class Batch(Summarised):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise hints.missing("a Batch", name, dir(type(self)), hints.SIMULATION)
+        raise hints.missing("a Batch", name, dir(type(self)), hints.BATCH)
 
     def _free(self, path: str) -> str:
         """Return the free parameter that a path names; the trunk may be called by its own name, or trunk, or base."""
@@ -202,6 +202,7 @@ class Batch(Summarised):
         """Time of each robot since its start [s]."""
         return self.state.count * self.period
 
+    @hints.takes({})
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
         """Set the states of robots: arrays with a robot axis, or one state for all of ``which``."""
         q, v = np.asarray(q), np.zeros(self.robot.nv) if v is None else np.asarray(v)
@@ -214,6 +215,7 @@ class Batch(Summarised):
         _put(self.state.q, which, q, "q of the states")
         _put(self.state.v, which, v, "v of the states")
 
+    @hints.takes({})
     def reset(self, which: Which = slice(None)) -> None:
         """Reset robots and their memory: all robots, or those of a mask or of indices."""
         try:
@@ -224,6 +226,7 @@ class Batch(Summarised):
             _put(array, which, fresh, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
+    @hints.takes({})
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for name, value in parameters.items():
@@ -240,12 +243,14 @@ class Batch(Summarised):
             most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
             warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
 
+    @hints.takes({})
     def set_push(self, force: Given = 0.0, moment: Given = 0.0, which: Which = slice(None)) -> None:
         """Set a force and moment on the trunks at their origins, world axes [N], [N m]; ``set_push()`` ends all
         pushes."""
         for columns, value, name in ((slice(3, 6), force, "force"), (slice(0, 3), moment, "moment")):
             _put(self.push[:, columns], which, value, f"the {name} of a push")
 
+    @hints.takes({})
     def randomise(
         self, ranges: Mapping[str, tuple[Given, Given]], seed: int, which: Which = slice(None)
     ) -> dict[str, ndarray]:
@@ -269,6 +274,7 @@ class Batch(Summarised):
         return drawn
 
     # -- running -----------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RUN_BATCH)
     def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
@@ -276,8 +282,10 @@ class Batch(Summarised):
         the robot with its own parameters. Ctrl-C ends it
         within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
-        if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
-            raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}")
+        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 1:
+            seconds = isinstance(ticks, float | np.floating) and 0.0 < ticks * self.period < np.inf
+            hint = f": {ticks:g} s are {max(1, round(ticks / self.period))} ticks" if seconds else ""
+            raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}{hint}")
         if not isinstance(record, Sized):
             raise InputError(f"record must be a list of robot numbers, got {record!r}")
         if any(closure.changed() is not None for closure in self._closures):  # a global, a gain, an entry of a dict

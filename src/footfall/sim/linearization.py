@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -113,6 +113,10 @@ class LinearisedLoop(Summarised):
     commands: tuple[str, ...]  # and for every column of B
     q: Float[ndarray, "nq"]  # where the undisturbed ticks end
     v: Float[ndarray, "nv"]
+
+    def __iter__(self) -> Iterator[ndarray]:
+        """Give A, then B: ``A, B = ff.linearize(...)``."""
+        return iter((self.A, self.B))
 
     def of_robot(self) -> Float[ndarray, "nd nd"]:
         """Return the derivative of (δq', δv') with respect to (δq, δv), with the controller's memory unchanged."""
@@ -280,6 +284,10 @@ class Linearised(Summarised):
     B: Float[ndarray, "*n nd nu"]
     q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
     v: Float[ndarray, "*n nv"]
+
+    def __iter__(self) -> Iterator[ndarray]:
+        """Give A, then B: ``A, B = ff.linearize(...)``."""
+        return iter((self.A, self.B))
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         largest = f"{np.abs(np.linalg.eigvals(self.A)).max():.4g}"

@@ -77,6 +77,32 @@ def _free_bodies(text: str | None) -> Any:
     return parse_objects(text)
 
 
+def _parts() -> Iterable[str]:
+    from footfall.contact.bodies import PARTS
+
+    return ("none", "all", *PARTS)
+
+
+def _self_collisions() -> Iterable[str]:
+    from footfall.sim.self_collision import MODES
+
+    return ("none", *MODES)
+
+
+def _spines() -> Iterable[str]:
+    from footfall.robot.model.spine import KINDS
+
+    return ("own", *KINDS)
+
+
+def _colliding(text: str | None) -> Any:
+    return {None: False, "none": False, "all": True}.get(text, text)
+
+
+def _meeting(text: str | None) -> Any:
+    return None if text == "none" else text
+
+
 def _contact_model(name: str) -> Any:
     from footfall.contact.model import named
 
@@ -180,7 +206,8 @@ class RunOptions:
     inverse: str | None = _option(None, "Inverse kinematics of pd and plan: closed (default), fabrik or resolved_rate.")
     plan: str | None = _option(
         None,
-        "With --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'.",
+        "With --controller plan: walk (default), trot, postures, yaw, 'trot; 4: postures', or with numbers: 'walk"
+        " step=0.15 side=0.05 turn=0.1 height=0.06 time=0.4; postures'.",
         choices=_plans,
         page="walk",
     )
@@ -211,6 +238,31 @@ class RunOptions:
         compare=True,
     )
     friction: float = _option(0.8, "Friction coefficient of the ground (default 0.8).", most=100.0, compare=True)
+    collisions: str | None = _option(
+        None,
+        "Links that collide with the ground and objects besides the feet: none (default), all, or names separated by"
+        " commas: trunk, hips, knees, shanks, links.",
+        argument="collisions",
+        read=_colliding,
+        choices=_parts,
+        page="none",
+    )
+    self_collision: str | None = _option(
+        None,
+        "When links of the robot collide with each other: none (default), report, stop (end the run) or force (contact"
+        " forces push them apart).",
+        argument="self_collision",
+        read=_meeting,
+        choices=_self_collisions,
+        page="none",
+    )
+    spine: str | None = _option(
+        None,
+        "KIND[:STIFFNESS] of the spine: rigid, passive, lockable, actuated or series_elastic, stiffness in N m/rad,"
+        " as in passive:800; own (default) is the robot's.",
+        choices=_spines,
+        page="own",
+    )
     objects: str | None = _option(
         None,
         "Free boxes and balls: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; separate several by ';'.",

@@ -171,6 +171,7 @@ class GetUp(PlanningTask):
             10.0 * (1.0 - R[2, 2])
             + 40.0 * ((now.q[2] - stand.height) / scale.length) ** 2
             + 0.2 * up * up * np.sum(off * off)
+            + 400.0 * np.maximum((now.q[2] - stand.height) / scale.length - 0.03, 0.0) ** 2
             + 0.005 * np.sum((now.v[:3] * scale.time) ** 2)
             + 0.05 * (v @ v)
             + 2e-4 * np.sum(torque**2)
@@ -313,7 +314,212 @@ class Hop(PlanningTask):
         return place, place
 
 
-TASKS: dict[str, Callable[..., PlanningTask]] = {"walk": Walk, "get_up": GetUp, "hind_legs": HindLegs, "hop": Hop}
+@dataclass(frozen=True, kw_only=True)
+class Climb(Walk):
+    """Walk up and down stairs that the planner knows: ``contact.Steps``."""
+
+    period: float = _scaled()
+    gain: float = 1.5
+    settings = MappingProxyType({"samples": 768, "collisions": "knees", "noise": (0.12, 0.25, 0.35)})
+
+    def __post_init__(self) -> None:
+        scale = Scale.of(self.robot)
+        object.__setattr__(self, "period", 0.44 * scale.time if self.period is None else self.period)
+        object.__setattr__(self, "lift", 0.09 * scale.length if self.lift is None else self.lift)
+        super().__post_init__()
+
+    def cost(self, robot: Robot, now: Moment) -> float:
+        scale, stand, H = Scale.of(self.robot), self.robot.poses["stand"], now.ground.height
+        R, since = to_rotation(now.q[3:7]), now.t - now.goal[7]
+        v, rates = R @ now.v[3:6], now.v[:3] * scale.time
+        x, y, cos, sin, vx, vy, turn = (now.goal[k] for k in range(7))
+        e = np.array([now.q[0] - x - vx * since, now.q[1] - y - vy * since]) / scale.length
+        ev = np.array([v[0] - vx, v[1] - vy]) * scale.time / scale.length
+        heading = R[1, 0] * (cos - turn * since * sin) - R[0, 0] * (sin + turn * since * cos)
+        feet, near = foot_positions(robot, now.q), 0.05 * scale.length
+        swing = np.maximum(np.sin(2.0 * np.pi * (now.t / self.period - self.delays)), 0.0)
+        here = np.stack([H(feet[k, 0]) for k in range(4)])
+        ahead, behind = (np.stack([H(feet[k, 0] + d) for k in range(4)]) for d in (near, -near))
+        clear = feet[:, 2] - np.array([foot.radius for foot in self.robot.feet])
+        lifted = (clear - here - swing * (self.lift + np.maximum(ahead, behind) - here)) / self.lift
+        edge = (1.0 - swing) * np.minimum(np.abs(ahead - behind) / near, 1.0)
+        half, soft = 0.5 * self.length, 0.12 * scale.length
+        fore, hind = (sum(H(now.q[0] + a + k * soft / 2) for k in range(-2, 3)) / 5.0 for a in (half, -half))
+        uphill, high = (fore - hind) / self.length, now.q[2] - stand.height - 0.5 * (fore + hind)
+        return (
+            2.0 * np.sum(lifted * lifted)
+            + 1.0 * np.sum(edge)
+            + 20.0 * (e @ e)
+            + 6.0 * (ev @ ev)
+            + 10.0 * heading * heading
+            + (rates[2] - turn * scale.time) ** 2
+            + 100.0 * (high / scale.length) ** 2
+            + 20.0 * ((R[2, 0] - 0.7 * uphill) ** 2 + R[2, 1] ** 2)
+            + 0.1 * (rates[0] ** 2 + rates[1] ** 2)
+            + 0.2 * np.sum(now.target**2)
+            + np.sum(now.target[:: robot.nj // 4] ** 2)
+            + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jump(PlanningTask):
+    """Jump forward onto a box, over a distance on level ground, or with ``flips``, backwards if above 0."""
+
+    robot: Robot
+    rise: float = 0.2  # of the box [m]
+    distance: float = 0.65  # [m]
+    begin: float = 0.8  # [s]
+    duration: float = 0.38  # of the flight, about [s]
+    flips: int = 0
+    run_up: float = 0.1  # how far it moves while it pushes [m]
+    gain: float = 1.5
+    settings = MappingProxyType(
+        {"samples": 2048, "knots": 8, "interval": 0.06, "noise": (0.15, 0.35, 0.5), "collisions": "knees"}
+    )
+
+    def __post_init__(self) -> None:
+        _check_stands(self.robot)
+
+    def cost(self, robot: Robot, now: Moment) -> float:
+        scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
+        R, feet = to_rotation(now.q[3:7]), foot_positions(robot, now.q)
+        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # of the flight
+        push = np.clip((now.t - self.begin) / 0.15 + 1.0, 0.0, 1.0)
+        crouch = np.clip((now.t - self.begin) / 0.25 + 1.6, 0.0, 1.0) * (1.0 - push)
+        hop, run, angle = (
+            4.0 * s * (1.0 - s),
+            self.distance - self.run_up * (self.distance > 0.0),
+            2 * np.pi * self.flips,
+        )
+        x = now.goal[0] - 0.03 * crouch + (self.distance - run) * push * push + run * s
+        z = stand.height + self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
+        ahead = (R @ now.v[3:6])[0] - run / self.duration * np.where(s < 1.0, push, 0.0)
+        low = self.rise * np.minimum(3.0 * s, 1.0) + 0.06 * hop
+        off = (feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - low) / (0.06 * scale.length)
+        forward, left = np.array([np.cos(angle * s), 0.0, np.sin(angle * s)]), np.array([0.0, 1.0, 0.0])
+        lean = np.sum((R[:, 0] - forward) ** 2) + np.sum((R[:, 1] - left) ** 2)
+        spin = now.v[1] + angle / self.duration * np.where(s < 1.0, push, 0.0)
+        flies = np.where((s > 0.0) & (s < 1.0), float(self.flips == 0), 1.0)  # upside down, feet may be anywhere
+        bent, torque = now.q[7:] - standing_joints(self.robot), now.torque / scale.torque
+        return (
+            flies * np.sum(off * off) + 60.0 * ((now.q[2] - z) / scale.length) ** 2 + 20.0 * lean
+            + 40.0 * ((now.q[0] - x) ** 2 + (now.q[1] - now.goal[1]) ** 2) / scale.length**2
+            + 3.0 * ahead * ahead + 0.1 * (now.v[0] ** 2 + spin**2 + now.v[2] ** 2) * scale.time**2
+            + 0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(bent**2)
+            + 2e-4 * np.sum(torque**2) + 0.02 * np.sum(np.maximum(np.abs(torque) - 17.0, 0.0) ** 2)
+        )  # fmt: skip
+
+    def goal(
+        self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
+    ) -> tuple[Float[ndarray, "2"], PyTree]:
+        place = memory if len(memory) else np.array(q[:2])
+        return place, place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach(PlanningTask):
+    """Stand on three feet and hold the fourth at a point."""
+
+    robot: Robot
+    point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
+    foot: int = 0
+    begin: float = 0.5  # [s]
+    gain: float = 1.5
+
+    def __post_init__(self) -> None:
+        _check_stands(self.robot)
+
+    def cost(self, robot: Robot, now: Moment) -> float:
+        scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
+        R, feet, com = to_rotation(now.q[3:7]), foot_positions(robot, now.q), center_of_mass(robot, now.q)
+        radii = np.array([foot.radius for foot in self.robot.feet])
+        others = [k for k in range(4) if k != self.foot]
+        middle = sum(feet[k] for k in others) / 3.0
+        v, s = R @ now.v[3:6] * scale.time / scale.length, now.goal[3]
+        over = (com[:2] + 0.2 * scale.time * (R @ now.v[3:6])[:2] - middle[:2]) / scale.length
+        away = (feet[self.foot] - now.goal[:3]) / scale.length
+        low = np.stack([feet[k, 2] - radii[k] for k in others]) / scale.length
+        return (
+            s * 200.0 * (away @ away)
+            + s * 60.0 * (over @ over)
+            + 1000.0 * (low @ low)
+            + 60.0 * ((now.q[2] - stand.height) / scale.length) ** 2
+            + 20.0 * (R[2, 0] ** 2 + R[2, 1] ** 2)
+            + 10.0 * R[1, 0] ** 2
+            + 0.3 * np.sum((now.v[:3] * scale.time) ** 2)
+            + v @ v
+            + 0.2 * np.sum(now.target**2)
+            + 2e-3 * np.sum((now.v[6:] * scale.time) ** 2)
+            + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
+        )
+
+    def goal(
+        self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
+    ) -> tuple[Float[ndarray, "4"], PyTree]:
+        place = memory if len(memory) else np.array([q[0], q[1], 0.0])
+        s = float(np.clip((t - self.begin) / 0.5, 0.0, 1.0))
+        return np.array([*(place + Scale.of(self.robot).length * np.array(self.point)), s]), place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dance(PlanningTask):
+    """Dance to a beat: bow, sway and bob, and lift diagonal feet in turn."""
+
+    robot: Robot
+    tempo: float = 120.0  # beats per minute
+    lift: float = _scaled()  # [m]
+    gain: float = 1.5
+
+    def __post_init__(self) -> None:
+        _check_stands(self.robot)
+        object.__setattr__(self, "lift", 0.05 * Scale.of(self.robot).length if self.lift is None else self.lift)
+
+    @property
+    def gait_period(self) -> float | None:  # type: ignore[override]
+        return 120.0 / self.tempo if 120.0 / self.tempo <= 0.45 else None
+
+    def figure(self, t: float) -> tuple[Any, ...]:
+        """Return pitch, roll, yaw [rad], height above the stand (a part of it) and how far feet are lifted."""
+        beat = 2.0 * np.pi * t * self.tempo / 60.0
+        step = np.sin(0.5 * beat)
+        up = [np.maximum(step, 0.0), np.maximum(-step, 0.0)]
+        return 0.12 * np.sin(0.25 * beat), 0.12 * np.sin(0.5 * beat), 0.2 * np.sin(0.25 * beat), 0.08 * np.cos(beat), up
+
+    def cost(self, robot: Robot, now: Moment) -> float:
+        scale, stand = Scale.of(self.robot), self.robot.poses["stand"]
+        R, feet = to_rotation(now.q[3:7]), foot_positions(robot, now.q)
+        pitch, roll, yaw, bob, up = self.figure(now.t)
+        radii = np.array([foot.radius for foot in self.robot.feet])
+        off = (feet[:, 2] - radii) / self.lift - np.stack([up[0], up[1], up[1], up[0]])
+        e = (now.q[:2] - now.goal) / scale.length
+        return (
+            np.sum(off * off)
+            + 30.0 * (e @ e)
+            + 150.0 * ((now.q[2] - stand.height) / scale.length - 0.29 * bob) ** 2
+            + 60.0 * ((R[2, 0] + np.sin(pitch)) ** 2 + (R[2, 1] - np.sin(roll)) ** 2 + (R[1, 0] - np.sin(yaw)) ** 2)
+            + 0.2 * np.sum(now.target**2)
+            + np.sum(now.target[:: robot.nj // 4] ** 2)
+            + 2e-4 * np.sum((now.torque / scale.torque) ** 2)
+        )
+
+    def goal(
+        self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
+    ) -> tuple[Float[ndarray, "2"], PyTree]:
+        place = memory if len(memory) else np.array(q[:2])
+        return place, place
+
+
+TASKS: dict[str, Callable[..., PlanningTask]] = {
+    "walk": Walk,
+    "get_up": GetUp,
+    "hind_legs": HindLegs,
+    "hop": Hop,
+    "climb": Climb,
+    "jump": Jump,
+    "reach": Reach,
+    "dance": Dance,
+}
 
 
 def task_named(name: str, robot: Robot, **options: Given) -> PlanningTask:

@@ -198,6 +198,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._loop, self._held = StepLoop(self), None
 
     # -- state -------------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RESET)
     def reset(self) -> None:
         """Go back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
@@ -404,6 +405,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._refresh()  # what is wrong with the controller shows before a file is made
         return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
+    @hints.takes(hints.STEP)
     def step(
         self,
         command: JointCommand | Float[ndarray, "nj"] | int | None = None,

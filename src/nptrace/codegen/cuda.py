@@ -4,7 +4,8 @@ Memory is laid out as (scalar, element), so that neighbouring threads read neigh
 ``NAME_evaluate(state, rest, shared, out, elements)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
 shared, steps, elements)``, which keeps the state in registers for all its steps. A program whose steps are one loop
 (``flattening.across_steps``) makes them itself. What a reversed loop saves is local.
-Compile with ``--fmad=false``: the program says itself where a multiply-add is fused.
+Compile with ``--fmad=false``: the program says itself where a multiply-add is fused. The second launch bound, one block
+at least, keeps ptxas from giving a long kernel 32 registers, as it does where 255 are not enough either.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def _kernels(name: str, state: int, out: int, tape: int, one_loop: bool) -> str:
     for (int k = 0; k < {state}; ++k)
         x[k] = state[k * stride + element];"""
     call = f"{name}_body(x, rest + element, shared, y, work, stride{{}});"
-    evaluate = f"""extern "C" __global__ void __launch_bounds__(BLOCK)
+    evaluate = f"""extern "C" __global__ void __launch_bounds__(BLOCK, 1)
 {name}_evaluate(const real *__restrict__ state, {shared}, real *__restrict__ out, int elements)
 {{
 {thread}
@@ -149,7 +150,7 @@ def _kernels(name: str, state: int, out: int, tape: int, one_loop: bool) -> str:
     for (int k = 0; k < {state}; ++k)
         x[k] = y[k];"""
     return f"""{evaluate}
-extern "C" __global__ void __launch_bounds__(BLOCK)
+extern "C" __global__ void __launch_bounds__(BLOCK, 1)
 {name}_advance(real *__restrict__ state, {shared}, int steps, int elements)
 {{
 {thread}

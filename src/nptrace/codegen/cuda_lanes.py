@@ -249,4 +249,4 @@ def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
 
 def _kernel(head: str, lines: Sequence[str]) -> str:
     text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
-    return f'extern "C" __global__ void __launch_bounds__(BLOCK)\n{head}\n{{\n{text}\n}}\n'
+    return f'extern "C" __global__ void __launch_bounds__(BLOCK, 1)\n{head}\n{{\n{text}\n}}\n'

@@ -37,6 +37,7 @@ from footfall.control.locomotion.whole_body import LocomotionGains
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.hints import LOCOMOTION, names_arguments
 from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -47,6 +48,7 @@ _FULL_STRIDE_SPEED = 0.5  # [m/s] of command, from which on what swings with the
 _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
 
 
+@names_arguments("argument of Locomotion", LOCOMOTION)
 @dataclass(eq=False, kw_only=True)
 class Locomotion(Controller):
     """Whole-body control or MPC of a quadruped that follows a velocity command.
@@ -123,6 +125,13 @@ class Locomotion(Controller):
             raise InputError(
                 f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
             )
+        if self.stage == "whole_body" and actuated_joints(robot) is None:
+            for motor in robot.actuators:
+                if type(motor.torque_limit) is float and motor.torque_limit == 0.0:
+                    raise InputError(
+                        f"the whole-body QP needs a torque at every joint, and '{motor.joint}' of robot '{robot.name}'"
+                        " has none: mpc and balance walk with it"
+                    )
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops cannot reach with an arm")
         if wheels_of(robot) and self.stage != "whole_body":

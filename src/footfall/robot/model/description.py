@@ -20,6 +20,7 @@ import nptrace
 from footfall import hints
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
+from footfall.robot.model.legs import foot_of
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
 from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
@@ -59,6 +60,7 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
+@hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
     """A tree of links on a floating or fixed base.
@@ -243,13 +245,24 @@ class Robot:
         return _named(self.joints, "joint", name)
 
     def foot(self, name: str) -> Foot:
-        return _named(self.feet, "foot", name)
+        """Return a foot by its name, another spelling of it (FL, rear_left_foot), or the link that carries it alone."""
+        return self.feet[self.foot_index(name)]
 
     def foot_index(self, name: str) -> int:
-        self.foot(name)
-        return self.foot_names.index(name)
+        """Return the number of a foot, which ``foot`` finds, in ``feet`` and in arrays with a row for every foot."""
+        names = self.foot_names
+        if name in names:
+            return names.index(name)
+        if isinstance(name, str):
+            if foot_of(name) in names:
+                return names.index(str(foot_of(name)))
+            carried = [k for k, foot in enumerate(self.feet) if foot.link == name]
+            if len(carried) == 1:
+                return carried[0]
+        raise unknown("foot", name, names, "this robot has")
 
     # -- states ------------------------------------------------------------------------------------------------------
+    @hints.takes({})
     def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) at rest and level: in a named pose, with given joint positions, or all zero; at the given height."""
         if pose is None:
@@ -267,7 +280,8 @@ class Robot:
                 ) from None
             if joints.shape != (self.nj,):
                 raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
-        z = float(z if height is None else height)
+        if height is not None:
+            z = float(height) if np.ndim(height) == 0 and not isinstance(height, str) else np.nan
         if not (np.isfinite(joints).all() and np.isfinite(z)):
             raise InputError("joint positions and height of a state must be finite")
         base = [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0] if self.floating else []
@@ -380,6 +394,16 @@ _PARAMETERS = {
     ),
     "feet": ("position", "radius"),
 }
+
+
+def _refuse_assignment(robot: Robot, name: str, value: object) -> NoReturn:
+    raise InputError(
+        f"a Robot does not change: robot.replace({{...}}) returns another, as in"
+        f" robot.replace({{'trunk.mass': 5.0}}), instead of setting {name!r}"
+    )
+
+
+Robot.__setattr__ = _refuse_assignment  # type: ignore[assignment,method-assign]  # its own sentence is of dataclasses
 
 
 def _named(parts: Sequence[_Part], kind: str, name: str) -> _Part:
