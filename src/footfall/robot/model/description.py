@@ -60,6 +60,18 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
+class Parts(tuple[_Part, ...]):
+    """Parts of a robot by their number, or by name: ``robot.joints["LF_knee"]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        kind = type(self[0]).__name__.lower() if self else "part"
+        return _named(self, kind, key)
+
+
 @hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
@@ -90,7 +102,8 @@ class Robot:
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
         for key in ("links", "joints", "feet", "actuators", "loops"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
+            parts = tuple(getattr(self, key))
+            object.__setattr__(self, key, Parts(parts) if key in ("links", "joints", "feet") else parts)
         if self.rotors not in ROTOR_MODES:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
         if not self.links:
