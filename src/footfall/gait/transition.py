@@ -56,7 +56,7 @@ class Transition:
         return self.between(key, self.blend_at(t))
 
     def between(self, key: str, blend: Scalar) -> Operand:
-        """A number of a gait that is the second by a part, the first by the rest."""
+        """Return a number of a gait between those of two: the second by a fraction, the first by the rest."""
         a, b = getattr(self.first, key), getattr(self.second, key)
         return a + (b - a) * blend
 
