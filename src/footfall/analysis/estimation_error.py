@@ -33,7 +33,7 @@ class EstimationErrors:
     nees: Float[ndarray, "t"]  # normalised error squared of (roll, pitch, velocity): 5 if the filter is right
     nis: Float[ndarray, "t"]  # normalised innovation squared, mean over the feet that stand: 3 if it is right
     height: Float[ndarray, "s"]  # of the base over the feet that stand, at some of the times [m]
-    contact_agreement: float  # part of all ticks and feet in which the contact is right
+    contact_agreement: float  # fraction of all ticks and feet in which the contact is right
     distance: float  # walked: length of the path over ground [m]
 
     def figures(self) -> dict[str, float]:
