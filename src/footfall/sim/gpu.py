@@ -68,8 +68,8 @@ class TickSource:
     threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
     what the legs do to the base in different orders: they agree to rounding, not to the bit.
     shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
-    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where a
-    launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
+    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
+    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
