@@ -251,7 +251,7 @@ def assess_recovery(
         raise unknown("simulator", engine, ENGINES)
     if engine == "footfall":
         return evaluate_recovery(policy, robot, robots=checked_count(robots), seconds=seconds, seed=seed).part
-    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
+    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True).examined
     up = []
     for k, rng in enumerate(own_generators(seed, checked_count(robots))):
         if progress is not None:
