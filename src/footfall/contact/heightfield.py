@@ -121,7 +121,7 @@ class Heightfield(Ground):
         return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: the world's axes turned the shortest way until z is the normal, which costs one root and two divisions.
+        """Return R_WC: world axes, rotated by the smallest angle that aligns z with the normal.
 
         Frisvad 2012, "Building an orthonormal basis from a 3D unit vector without normalization".
         """

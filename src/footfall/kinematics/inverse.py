@@ -155,7 +155,10 @@ def _traced(
     Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
     """
     if shared or method == "resolved_rate":
-        raise InputError(f"a traced inverse moves only legs, by 'closed' or 'fabrik': {method!r}, shared={shared}")
+        raise InputError(
+            f"inverse can be traced only for single legs, with the method 'closed' or 'fabrik', got {method!r},"
+            f" shared={shared}"
+        )
     stand = posture_of(robot, None)
     q = stand if q is None else q
     joints_from, wanted = robot.nq - robot.nj, _by_foot(robot, targets)

@@ -243,7 +243,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
+        """Return the default ranges of the randomization; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
@@ -301,12 +301,12 @@ class Task(ABC):
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return what so many robots do on a GPU: ``exam_robots`` of them in a training, more at its end."""
+        """Return the evaluation of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
-        """Return the level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        """Return the difficulty level at which an episode begins."""
         return level
 
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
@@ -349,7 +349,7 @@ class Task(ABC):
 
     @property
     def frame_bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number that is seen at one time."""
+        """Return bounds of each number of one observation."""
         return self.drive.frame_bounds(self.robot)
 
     @property
@@ -643,7 +643,7 @@ class TermTask(Task):
             value = tried(f"the termination '{term.name}' of {where}", term.value, TERMINATIONS, tick)
             if np.shape(value) != () or np.asarray(value).dtype != bool:
                 raise InputError(
-                    f"the termination '{term.name}' of {where} must say whether the episode goes on, True or False, got"
+                    f"the termination '{term.name}' of {where} must be True (the episode continues) or False, got"
                     f" {_shown(value)}"
                 )
         for term in table.critic:

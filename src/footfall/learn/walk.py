@@ -80,7 +80,7 @@ class WalkTask(TermTask):
         seed: int = ASSESS_SEED,
         progress: Progress | None = None,
     ) -> Assessment:
-        """Let robots walk on level ground for 10 s unless given, a command each."""
+        """Run robots on level ground (default 10 s), each with its own command."""
         seconds = 10.0 if seconds is None else seconds
         if seconds < 2.0:
             raise InputError(f"a policy is evaluated over at least 2 s, got {seconds:g}")
@@ -115,7 +115,7 @@ class WalkTask(TermTask):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Return a stand with its lowest foot on the ground, its joints off by a little."""
+        """Return a standing pose with small random joint offsets and the lowest foot on the ground."""
         robot = self.robot
         q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
         lowest = least(self.foot_heights(q, parameters))

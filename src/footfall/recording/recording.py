@@ -277,7 +277,7 @@ class Recording:
 
     @hints.takes({})
     def cost_of_transport(self, after: float = 0.0, until: float | None = None) -> float:
-        """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back.
+        """Return the positive mechanical work of the motors divided by weight and distance; braking recovers nothing.
 
         Over the whole recording, the start included, unless a window from ``after`` to ``until`` [s] is given. The work
         is that of ``spent``, and the distance the straight line between the window's first and last position.
@@ -326,7 +326,7 @@ class Recording:
     # -- files and tables ----------------------------------------------------------------------------------------------
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Load a recording from an ``.mcap`` or ``.nc`` file; refuse a broken one, and say so of a foreign one."""
+        """Load a recording from an ``.mcap`` or ``.nc`` file; raise an error for a damaged or foreign file."""
         if not isinstance(path, (str, os.PathLike)):
             raise InputError(f"a recording is loaded from a file, Recording.load('run.mcap'), got {path!r}")
         suffix = Path(path).suffix
@@ -344,7 +344,7 @@ class Recording:
 
     @hints.takes({})
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write all of a file, or nothing, in the format of its suffix.
+        """Save to a file, in the format of its suffix.
 
         ``.mcap`` and ``.nc`` (NetCDF 4) hold everything and can be loaded again; ``.csv`` and ``.parquet`` are tables
         for other programs, one row per time and one column per number (see ``to_pandas``).
@@ -359,7 +359,9 @@ class Recording:
 
     @hints.takes({})
     def to_pandas(self, *, derived: bool = False) -> pandas.DataFrame:
-        """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``.
+        """Return a DataFrame with one row per time [s] and one column per number.
+
+        Columns have names such as ``q.x``, ``torque.LF_hip``, ``force.LF.z`` and ``spent``.
 
         Args:
             derived: Also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
@@ -400,7 +402,7 @@ class Recording:
 
     @hints.takes({})
     def compare(self, other: Recording) -> Differences:
-        """How far another run of the same robot is from this one: a table, quantity by quantity."""
+        """Return a table of the differences to another run of the same robot."""
         from footfall.recording.comparison import compare_recordings
 
         return compare_recordings(self, other)

@@ -173,7 +173,7 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
         warnings.warn(
             f"{_class_name(law)} contact is damped by the step: its damping c = {c:.3g} N s/m acts as c + dt K with"
             f" dt K = {added:.3g} N s/m where robot '{robot.name}' stands, {1e3 * high:.2g} mm deep; feet rebound with"
-            f" {found:.2f} of its speed and not {meant:.2f}: take a shorter dt, or a damping that is less by dt K",
+            f" {found:.2f} of their speed instead of {meant:.2f}: use a shorter dt, or reduce the damping by dt K",
             stacklevel=callers_level(),
         )
 

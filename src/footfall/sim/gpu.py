@@ -200,7 +200,7 @@ class GpuBatch:
 
     @property
     def q(self) -> DeviceArray:
-        """Configurations (n, nq) on the card."""
+        """Configurations (n, nq) on the GPU."""
         return self.state[self.source.rows("q")].T
 
     @property
@@ -208,7 +208,7 @@ class GpuBatch:
         return self.state[self.source.rows("v")].T
 
     def set_command(self, command: Command, which: Which = slice(None)) -> None:
-        """Set what robots are commanded: all, or those of a mask or of indices."""
+        """Set the commands of all robots, or of those of a mask or of indices."""
         self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
 
     def set_push(self, push: Given, which: Which = slice(None)) -> None:
@@ -222,7 +222,7 @@ class GpuBatch:
             self._put(self.source.input_rows(path), which, value)
 
     def reset(self, which: Which = slice(None)) -> None:
-        """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
+        """Reset robots and their memory: all robots, or those of a mask or of indices."""
         at = 0
         for start in self._start:
             rows, at = slice(at, at + len(start)), at + len(start)

@@ -52,7 +52,7 @@ class StudyResult:
         return self.count(FAILED)
 
     def failures(self) -> list[tuple[dict[str, Json], str]]:
-        """(what was particular about an item, why it failed)."""
+        """Failed items, as (parameters, message)."""
         found = []
         for item in self.items:
             entry = self.entries[item.digest]

@@ -344,7 +344,7 @@ class Hold(Controller):
         return {}
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It stands."""
+        """Return an empty dictionary: it stands and follows no command."""
         return {}
 
     def __call__(

@@ -60,6 +60,18 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
+class Parts(tuple[_Part, ...]):
+    """Parts of a robot by their number, or by name: ``robot.joints["LF_knee"]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        kind = type(self[0]).__name__.lower() if self else "part"
+        return _named(self, kind, key)
+
+
 @hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
@@ -90,7 +102,8 @@ class Robot:
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
         for key in ("links", "joints", "feet", "actuators", "loops"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
+            parts = tuple(getattr(self, key))
+            object.__setattr__(self, key, Parts(parts) if key in ("links", "joints", "feet") else parts)
         if self.rotors not in ROTOR_MODES:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
         if not self.links:
@@ -102,7 +115,9 @@ class Robot:
         ):
             twice = {n for n in names if names.count(n) > 1}
             if twice:
-                raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
+                raise ModelError(
+                    f"robot '{self.name}' has two {'feet' if kind == 'foot' else f'{kind}s'} named '{min(twice)}'"
+                )
         tree = self.tree  # finds unknown names, cycles and two roots
         check_masses(self, tree)
         if self.loops:
@@ -178,7 +193,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
+        """Return the robot with equal frames in equal legs, for faster steps; itself if there are none.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """
@@ -227,7 +242,7 @@ class Robot:
 
     @property
     def trunk(self) -> str:
-        """The name of the heaviest link of the base: its root is often a frame without mass."""
+        """Name of the heaviest link of the base, whose root is often a massless frame."""
         frames = self.tree.frames
         return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
 
