@@ -81,14 +81,14 @@ def push_table(
         robot, [CHOICES[name] for name in names], directions, phases, steps, turned, largest, beside
     )
     held = np.cumprod(survived, axis=3).sum(axis=3)
-    first = survived[names.index("default")]
+    first, spacing = survived[names.index("default")], float(impulses[-1]) / (steps - turned)
     return PushTable(
         robot=robot.name,
         mass=robot.mass,
         pushes=int(first.size),
         survived={name: int(row.sum()) for name, row in zip(names, survived)},
         felled={name: int((row & ~first).sum()) for name, row in zip(names, survived)},
-        impulses={name: float((impulses[1] - impulses[0]) * row.mean()) for name, row in zip(names, held)},
+        impulses={name: spacing * float(row.mean()) for name, row in zip(names, held)},
     )
 
 
