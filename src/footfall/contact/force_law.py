@@ -108,7 +108,7 @@ class ForceLaw(ContactModel):
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
         """Return the final modes of a step for its derivative, in which they are constant.
 
-        A model whose modes hold more than choices says here how that moves.
+        A model whose modes hold continuous values returns their derivatives here.
         """
         return modes
 

@@ -174,7 +174,7 @@ def named(name: str, **changes: Any) -> Gait:
 
 
 def walk(**changes: Any) -> Gait:
-    """Return a lateral-sequence walk: LH, LF, RH, RF in turn, three feet in contact.
+    """Return a lateral-sequence walk: LH, LF, RH, RF, with three feet in contact.
 
     Args:
         **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.

@@ -44,7 +44,7 @@ class Driver:
 
     ``wanted`` is the velocity command by the time since the controller took over [s], ``duration`` [s] that of walking.
 
-    ``stop`` is asked every tick: "" to go on, "end" to sit down, "damp" to damp at once.
+    ``stop`` is called every tick: it returns "" to continue, "end" to sit down, "damp" to damp at once.
     """
 
     connection: Connection

@@ -42,13 +42,13 @@ class Inverse:
     """Joint positions for foot targets; one entry per foot, in the order of ``feet``."""
 
     q: Float[ndarray, "nq"]  # the base as it was given
-    joints: Float[ndarray, "nj"]  # [rad], all within their limits where feet were asked for
+    joints: Float[ndarray, "nj"]  # [rad], within their limits for the given feet
     feet: tuple[str, ...]
     residual: Float[ndarray, "n"]  # distance of a foot from its target [m]
     reachable: ndarray  # whether that is nothing
     iterations: ndarray  # 0 for a closed form
     method: tuple[str, ...]  # that found it: closed, fabrik, resolved_rate
-    why: tuple[str, ...]  # what is in the way of a foot that does not get there; else empty
+    why: tuple[str, ...]  # why a foot does not reach its target; otherwise empty
 
 
 def inverse(

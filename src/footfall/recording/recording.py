@@ -133,8 +133,8 @@ class Recording:
     def force_mean(self) -> Float[ndarray, "T nf 3"]:
         """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
 
-        By the impulses of all steps; of the rows of ``force`` where nobody counted these. What was before the recording
-        counts as nothing.
+        It is computed from the impulses of all steps, or from the rows of ``force`` without those. Forces before the
+        recording count as zero.
         """
         return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
@@ -289,7 +289,7 @@ class Recording:
     def spent(self) -> float:
         """Positive mechanical work of the motors [J] from the first to the last row.
 
-        As the simulation counted it in every step; from the torques and rates of the rows where nobody counted.
+        It is accumulated in every step; without that column, it is computed from the torques and rates of the rows.
         """
         if "spent" in self.columns:
             return float(self["spent"][-1] - self["spent"][0])

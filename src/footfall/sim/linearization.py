@@ -312,7 +312,7 @@ class LinearStep:
             of them together.
         exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
             all of them; without, that direction is held, which is faster.
-        free: Parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+        free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """
 

@@ -88,7 +88,7 @@ class Moment:
 
 
 class PlanningTask(ABC):
-    """What a sampling planner does: the cost of a step in plain NumPy, traced into the rollout.
+    """A task of a sampling planner: the cost of a step in plain NumPy, traced into the rollout.
 
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """

@@ -65,7 +65,7 @@ class ChangingPD(Controller):
             )
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The phases [cycles] of the first gait; says now what either gait cannot do."""
+        """Return the phases [cycles] of the first gait; raise an error for a gait that the robot cannot perform."""
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         paced = {"stride": np.zeros(2)} if self.speed_feedback else {}

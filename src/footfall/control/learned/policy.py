@@ -67,7 +67,7 @@ class Drive:
     rate: float = 50.0  # [Hz]
     history: int = 1  # observations that it sees, the oldest first
     scan: ScanPoints = ()  # where it sees how high the ground is, forward and left of the trunk [m]
-    observations: tuple[str, ...] = ()  # what it sees, in order, of ``OBSERVATIONS``; the usual ones where it is empty
+    observations: tuple[str, ...] = ()  # observation terms in order, of ``OBSERVATIONS``; empty: the default ones
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
