@@ -18,7 +18,18 @@ from nptrace._types import Named
 if TYPE_CHECKING:
     from footfall_lab.bench.report import BenchReport
 
-NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives", "sampling")
+NAMES = (
+    "dynamics",
+    "step",
+    "simulated_second",
+    "batch",
+    "gpu",
+    "formalisms",
+    "control",
+    "derivatives",
+    "sampling",
+    "screws",
+)
 _MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
 SECONDS = 20.0  # of timing for one bench, unless given
 
