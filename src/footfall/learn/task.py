@@ -93,8 +93,8 @@ class ActionController(Controller):
     """PD around the action in its memory, which the environment writes between ticks.
 
     ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
-    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
-    carry it out: their delay adds to that one, and together they are a tick at most.
+    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
+    ``motors`` carry it out: their delay adds to that one, and together they are a tick at most.
     """
 
     drive: Drive
