@@ -13,7 +13,7 @@ EMULATION = """
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __log2f log2f
 struct Index { unsigned x; };
 static Index blockIdx, blockDim, threadIdx;

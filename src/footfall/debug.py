@@ -27,7 +27,7 @@ def print(*values: Scalar, t: float | None = None, every: float | None = None) -
     Args:
         values: Numbers, arrays or words.
         t: The controller's time [s], printed first.
-        every: Print only once in so many seconds of ``t``.
+        every: Print only once per this many seconds of ``t``.
     """
     if nptrace.is_tracing():
         raise refusal("ff.debug.print needs numbers, and a trace has only symbols")

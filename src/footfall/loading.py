@@ -24,7 +24,7 @@ _PLACEHOLDER = 1.0  # [N m]
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """Load a robot by name, or from a URDF or MJCF file.
+    """Load a robot by name, or from a URDF, MJCF or TOML file.
 
     >>> ff.load("mini_cheetah", rotors="exact")
     >>> ff.load("my_robot.urdf", feet=["toe_1", "toe_2", "toe_3", "toe_4"])
@@ -35,7 +35,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         source: Name of a library robot, of an installed third-party robot (``go2``, ``a1``, ``anymal_c``, ...), or a
             path.
         **options: Variant of a library robot, or options of ``robot.files.urdf_mjcf.load_model``: ``feet``,
-            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``.
+            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``; of a TOML table (``footfall robots new``)
+            ``table``, values by their path in it: ``{"quadruped.segments.1": 0.25}``.
 
     Returns:
         The robot.

@@ -36,7 +36,7 @@ class Planning(ForceLaw):
 
     stiffness: float = 2e4  # k [N/m]
     damping: float = 400.0  # c [N s/m]
-    slip_speed: float = 0.01  # s [m/s], at which friction gives 0.7 of what it can
+    slip_speed: float = 0.01  # s [m/s], at which friction reaches 0.7 of its limit
     one_solve: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

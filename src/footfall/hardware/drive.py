@@ -44,7 +44,7 @@ class Driver:
 
     ``wanted`` is the velocity command by the time since the controller took over [s], ``duration`` [s] that of walking.
 
-    ``stop`` is asked every tick: "" to go on, "end" to sit down, "damp" to damp at once.
+    ``stop`` is called every tick: it returns "" to continue, "end" to sit down, "damp" to damp at once.
     """
 
     connection: Connection
@@ -79,7 +79,7 @@ class Driver:
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
-        """Drive; "" if all went well, else why the robot was damped."""
+        """Run the drive; return "" if it succeeded, otherwise why the robot was damped."""
         try:
             return self._loop()
         finally:

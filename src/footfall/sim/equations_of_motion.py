@@ -22,7 +22,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.adapters import unadapted
-from footfall.contact.force_law import FREEZE_AFTER, ForceLaw, accelerations
+from footfall.contact.force_law import ForceLaw, accelerations
 from footfall.contact.model import ActiveSetIteration, evaluate_contact
 from footfall.contact.points import ContactPoint, generalised_forces
 from footfall.control.interface import JointCommand
@@ -69,7 +69,6 @@ class Acted:
 
 # -- the modes of an implicit step, and the iteration that finds them --------------------------------------------------
 MAX_ITERATIONS = 20  # late ones only tighten the modes
-JOINT_GRACE_ITERATIONS = 4.0  # by which modes of feet are frozen later where joints have dry friction
 
 
 @dataclass(frozen=True)
@@ -81,12 +80,6 @@ class Modes:
     # of the middle of the step: how often its rates may still be updated (``_MID_UPDATES``: they are guessed), and how
     # far past those of its start they are
     middle: dict[str, PyTree] = field(default_factory=dict)
-
-    def for_contact(self, iteration: Scalar, converged: bool) -> ActiveSetIteration:
-        """Freeze the modes of feet only when the joints' dry friction has settled."""
-        if "slides" in self.joints:
-            iteration = np.minimum(iteration, np.maximum(iteration - JOINT_GRACE_ITERATIONS, FREEZE_AFTER - 1.0))
-        return ActiveSetIteration(self.contact, iteration, converged)
 
 
 Onward = Callable[[Robot, State, ndarray, float, Modes], State]  # where accelerations lead, found in these modes
@@ -354,7 +347,7 @@ def equations_of_motion(
         return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops, ahead)
 
     # contact
-    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
+    feet = ActiveSetIteration(modes.contact, iteration, converged)
     limbs, system = assembled(joints)
     contact = evaluate_contact(
         world.contact,

@@ -18,7 +18,18 @@ from nptrace._types import Named
 if TYPE_CHECKING:
     from footfall_lab.bench.report import BenchReport
 
-NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives")
+NAMES = (
+    "dynamics",
+    "step",
+    "simulated_second",
+    "batch",
+    "gpu",
+    "formalisms",
+    "control",
+    "derivatives",
+    "sampling",
+    "screws",
+)
 _MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
 SECONDS = 20.0  # of timing for one bench, unless given
 
@@ -39,7 +50,7 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, r
     reported = progress or _silent
     if robot is not None:
         if name != "step":
-            raise InputError(f"bench {name} takes no robot of your choice: bench step does")
+            raise InputError(f"bench {name} takes no --robot: only bench step does")
         return _bench(name).measure(seconds, reported, robot)
     if name != "all":
         return _bench(name).measure(seconds, reported)

@@ -44,7 +44,7 @@ class Estimator:
     acceleration_bias_walk: float = 2e-3  # [m/s²/√s]
     encoder: float = 1e-3  # [rad]
     leg: float = 1e-4  # of the model of a leg [m]
-    stance: float = 5e-4  # what a standing foot wanders [m/√s]
+    stance: float = 5e-4  # random walk of a stance foot [m/√s]
     landing: float = 1e-2  # the same while it lands [m/√s]
     landing_time: float = 0.03  # [s]
     tilt: float = 0.03  # at the start [rad]
@@ -56,7 +56,7 @@ class Estimator:
     contact_change: float = 8.0  # how often a foot comes or goes [1/s]
     sure: float = 0.9  # probability at which a foot's contact changes
     firm: float = 0.99  # probability below which a foot that stands may be about to lift, and to move
-    level: float | None = None  # what the ground strays from a level plane [m]; None: nothing is assumed of it
+    level: float | None = None  # deviation of the ground from a level plane [m]; None: unknown
     patience: float = 0.06  # how long a force sensor may contradict the momentum observer [s]
     gyro_disagreement: float = 0.08  # between gyro and standing legs, mean over 0.05 s [rad/s]
     worst_gyro_bias: float = 0.05  # beyond which it is reported [rad/s]
