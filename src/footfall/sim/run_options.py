@@ -186,7 +186,11 @@ class RunOptions:
         None, "Of --controller nmpc: scheduled by the gait (default), or implicit: found."
     )
     task: str | None = _option(
-        None, "Of --controller sampling: walk (default), get_up, hind_legs, hop.", choices=_tasks
+        None,
+        "Of --controller sampling: walk (default), climb, get_up, hind_legs, hop, jump, reach, dance.",
+        choices=_tasks,
+        page="walk",
+        compare=True,
     )
     kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
     kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)
