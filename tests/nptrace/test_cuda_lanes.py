@@ -4,10 +4,10 @@ import functools
 import shutil
 import subprocess
 
+import cuda_on_processor
 import numpy as np
 import pytest
 from cuda_on_processor import COMPILER, pointer
-from cuda_on_processor import emulate as on_processor
 from lane_programs import ANY, HEIGHTS, MIRRORED, STEPPING, four_legs
 
 import nptrace as trace
@@ -99,7 +99,9 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-emulate = functools.partial(on_processor, before=SHUFFLES, entries=ENTRIES, advance=ADVANCE)
+WAITING = {"before": SHUFFLES, "entries": ENTRIES, "advance": ADVANCE}
+emulate = functools.partial(cuda_on_processor.emulate, **WAITING)
+build = functools.partial(cuda_on_processor.build, **WAITING)
 
 
 def settling(x, rest):

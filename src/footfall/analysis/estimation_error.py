@@ -37,7 +37,7 @@ class EstimationErrors:
     distance: float  # walked: length of the path over ground [m]
 
     def figures(self) -> dict[str, float]:
-        """In numbers: root mean squares of what is observable, drift at the end of what is not."""
+        """Return root mean square errors of observable quantities, and the final drift of unobservable ones."""
         drift = float(np.hypot(*self.position[-1, :2]))
         return {
             "roll_pitch_rms_deg": float(np.degrees(_rms(self.turn[:, :2]))),

@@ -81,7 +81,7 @@ class Samples:
         return len(self.q)
 
     def at(self, rows: ndarray) -> Samples:
-        """Some of the rows."""
+        """Return some of the rows."""
         return Samples(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 

@@ -37,7 +37,7 @@ RobotArgument = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", help="The URDF or MJCF file that the recorded robot came from: draws its meshes."),
+    typer.Option("--model", help="URDF or MJCF file of the recorded robot, to draw its meshes."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -155,8 +155,12 @@ class _Lines:
 
     def report(self, what: str, done: int, of: int) -> None:
         if time.monotonic() >= self.next:
-            note(f"{self.title}: {done} of {of}, {what}")
+            note(f"{self.titled(what)}: {done} of {of}")
             self.next = time.monotonic() + _REPEAT
+
+    def titled(self, what: str) -> str:
+        """The title, and what is being done where the title does not say it already."""
+        return self.title if self.title.startswith(what) else f"{self.title}, {what}"
 
     def close(self) -> None:
         pass
@@ -176,7 +180,7 @@ class _Bar(_Lines):
             self.bar.start()
             self.task = self.bar.add_task("")
         if self.bar is not None:
-            self.bar.update(self.task, description=_marked_down(f"{self.title}: {what}"), completed=done, total=of)
+            self.bar.update(self.task, description=_marked_down(self.titled(what)), completed=done, total=of)
 
     def close(self) -> None:
         if self.bar is not None:

@@ -19,7 +19,7 @@ EXAMPLES = examples(
 
 
 def command(as_json: JsonOption = False) -> None:
-    """The robots of the library: degrees of freedom, bodies, mass, feet, and where their numbers come from."""
+    """List the robots of the library."""
     from footfall.robot import library
 
     rows = [summary(library.load(name)) for name in (*library.names(), *library.machines())]
@@ -32,7 +32,7 @@ def command(as_json: JsonOption = False) -> None:
     table.add_column("robot")
     for title in ("DOF", "bodies", "mass [kg]", "feet"):
         table.add_column(title, justify="right")
-    table.add_column("provenance of the numbers")
+    table.add_column("source of the parameters")
     for row in rows:
         sources = ", ".join(f"{count} {status}" for status, count in row["provenance"].items())
         table.add_row(row["name"], str(row["dof"]), str(row["bodies"]), f"{row['mass']:.3f}", str(row["feet"]), sources)

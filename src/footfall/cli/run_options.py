@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,8 +96,8 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
         robot = load_robot(options.robot, **load_options(options))
     elif options.motors is not None:
         raise InputError(f"the robot {options.robot} of {recording} does not exist")
-    else:  # the recording has the robot itself
-        robot = rec.robot
+    else:  # the recording has the robot itself, with the spine that it was given
+        robot, options = rec.robot, replace(options, spine=given.get("spine"))
     with noted_warnings():
         run = plan(robot, options, own=own_of(given, robot))
     if run.simulation.robot.digest != rec.meta["digest"]:

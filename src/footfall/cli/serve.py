@@ -38,26 +38,29 @@ def command(
     robot: RobotArgument = "go2",
     domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,
     interface: Annotated[
-        str, typer.Option("--interface", help="Network interface; loopback, this machine only, unless given.")
+        str, typer.Option("--interface", help="Network interface (default: loopback, this machine only).")
     ] = "lo",
     start: Annotated[
-        str, typer.Option("--start", help="standing or lying in sport mode, or released for a low-level program.")
+        str,
+        typer.Option(
+            "--start", help="Initial state: standing or lying in sport mode, or released for low-level control."
+        ),
     ] = "standing",
-    ground: Annotated[str, typer.Option("--ground", help="plane, slope:D, steps:H or rough:H.")] = "plane",
+    ground: Annotated[str, typer.Option("--ground", help="Ground: plane, slope:D, steps:H or rough:H.")] = "plane",
     motors: MotorsOption = None,
-    noisy: Annotated[bool, typer.Option("--noisy", help="Sensors with noise and bias.")] = False,
+    noisy: Annotated[bool, typer.Option("--noisy", help="Add noise and bias to the sensors.")] = False,
     ros2: Annotated[
-        bool, typer.Option("--ros2", help="ROS 2 topics as well: joint states, IMU, odometry, tf.")
+        bool, typer.Option("--ros2", help="Also publish ROS 2 topics: joint states, IMU, odometry, tf.")
     ] = False,
-    duration: Annotated[float | None, typer.Option("--duration", help="End after so many seconds.")] = None,
+    duration: Annotated[float | None, typer.Option("--duration", help="Stop after this time [s].")] = None,
     realtime: RealtimeOption = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of sensors and ground.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sensor noise and the ground.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a robot in real time behind Go2's own DDS interface, until Ctrl-C.
+    """Simulate a robot behind Go2's DDS interface.
 
-    Programs for the robot talk to it as they are: rt/lowstate, rt/lowcmd, rt/sportmodestate, rt/wirelesscontroller, and
-    the services sport and motion_switcher.
+    Runs in real time until Ctrl-C. Programs for the real robot work unchanged: the topics are rt/lowstate, rt/lowcmd,
+    rt/sportmodestate and rt/wirelesscontroller, the services sport and motion_switcher.
     """
     from footfall.checks import checked_number
     from footfall.hardware.clock import raise_priority

@@ -20,9 +20,11 @@ import numpy as np
 
 from footfall.checks import checked_number
 from footfall.contact.stick_slip import StickSlip
+from footfall.hints import names_arguments
 from nptrace._types import Scalar
 
 
+@names_arguments("argument of Compliant", {"friction": "that of the ground: ff.contact.Plane(friction=0.6)"})
 @dataclass(frozen=True, kw_only=True)
 class Compliant(StickSlip):
     """Hertz stiffness, ramped damping and stick-slip friction.

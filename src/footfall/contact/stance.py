@@ -90,7 +90,7 @@ class Stance(ContactModel):
         }
 
     def check(self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: ndarray, v: ndarray) -> None:
-        """Refuse a start in which a foot of the stance is in the air or moves."""
+        """Raise an error if a stance foot is in the air or moves at the start."""
         X = joint_transforms(robot, q)
         for sphere, point in zip(spheres, contact_points(robot, X, poses_in_base(robot, X), spheres, ground)):
             if sphere.name not in self.stands:

@@ -84,14 +84,14 @@ class StickSlip(ForceLaw):
 
     # -- implicit steps ----------------------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
-        """Which spheres hold and which slide (per axis, if friction is), and the slip that gives the direction."""
+        """Return which spheres stick and which slide (per axis for box friction), and their slip velocities."""
         slides, slip = ((count,), (count, 3)) if self._is_round else ((count, 2), (count, 2))
         return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip)}
 
     def linearised(
         self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, iteration: float
     ) -> LinearisedForce:
-        """Return the force of one sphere that sticks or slides; in the first iteration of a step that is guessed."""
+        """Return the force of one sphere that sticks or slides, with guessed modes in the first iteration."""
         first, hold, n = iteration < 0.5, modes["holds"], point.R_BC[:, 2]
         at_rest, falls = self.normal(np.maximum(-point.distance, 0.0), dt)
         elastic, slope = hold * at_rest, hold * falls
@@ -110,7 +110,8 @@ class StickSlip(ForceLaw):
         return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """Return the slip is that of the start of the step, and moves with it, unless an iteration has found another.
+        """Return the modes of a step for its derivative; the slip is that at the start of the step unless an
+        iteration changed it.
 
         Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
         """

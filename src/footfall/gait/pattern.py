@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall import hints
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
@@ -122,6 +123,8 @@ class Gait:
         fields = [f.name for f in dataclasses.fields(self)]
         for key in changes:
             if key not in fields:
+                if key in hints.GAIT_PARTS:
+                    raise InputError(f"a gait has no parameter {key!r}: it is {hints.GAIT_PARTS[key]}")
                 raise unknown("parameter of a gait", key, fields, "choose from")
         return dataclasses.replace(self, **changes)
 

@@ -159,7 +159,7 @@ class Takeover:
 
     @property
     def settled(self) -> Anchored:
-        """The new plan alone, as it goes on once it is taken over."""
+        """Return the new plan alone, from the takeover on."""
         return Anchored(self._moved, self._anchor, self.when)
 
     def _in_new_frame(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:

@@ -38,7 +38,7 @@ class RobotState:
 
     @property
     def finite(self) -> bool:
-        """Whether everything but the feet's loads is a number."""
+        """Whether all values except the foot loads are finite."""
         imu = (self.imu.acceleration, self.imu.gyro)
         parts = (self.position, self.velocity, self.torque, self.attitude, *imu)
         return bool(np.isfinite(self.time) and all(np.isfinite(part).all() for part in parts))
@@ -69,7 +69,7 @@ class Connection(Protocol):
         ...
 
     def write(self, command: JointCommand) -> None:
-        """Send a command; the robot holds it until the next one, or until it misses it."""
+        """Send a command; the robot holds it until the next one, or until a timeout."""
         ...
 
     def close(self) -> None: ...

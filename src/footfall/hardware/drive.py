@@ -79,7 +79,7 @@ class Driver:
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
-        """Drive; "" if all went well, else why the robot was damped."""
+        """Run the drive; return "" if it succeeded, otherwise why the robot was damped."""
         try:
             return self._loop()
         finally:

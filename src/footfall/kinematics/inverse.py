@@ -155,7 +155,10 @@ def _traced(
     Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
     """
     if shared or method == "resolved_rate":
-        raise InputError(f"a traced inverse moves only legs, by 'closed' or 'fabrik': {method!r}, shared={shared}")
+        raise InputError(
+            f"inverse can be traced only for single legs, with the method 'closed' or 'fabrik', got {method!r},"
+            f" shared={shared}"
+        )
     stand = posture_of(robot, None)
     q = stand if q is None else q
     joints_from, wanted = robot.nq - robot.nj, _by_foot(robot, targets)
@@ -371,11 +374,15 @@ def _by_foot(robot: Robot, targets: Operand) -> dict[str, PyTree]:
             feet = ", ".join(robot.foot_names)
             raise InputError(f"targets must have shape ({robot.nf}, 3), for {feet}, or be a mapping; got {shape}")
         targets = dict(zip(robot.foot_names, targets))
-    for foot, target in targets.items():
-        robot.foot(foot)
+    found = {}
+    for name, target in targets.items():
+        foot = robot.foot(name).name
+        if foot in found:
+            raise InputError(f"foot {foot} has two targets")
         if np.shape(target) != (3,):
             raise InputError(f"the target of foot {foot} must be three numbers, got shape {np.shape(target)}")
-    return dict(targets)
+        found[foot] = target
+    return found
 
 
 def _of(value: Operand, foot: str) -> Operand:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar, Self
@@ -21,6 +21,8 @@ from numpy import ndarray
 
 from footfall.checks import finite_number
 from footfall.contact.compliant import Compliant
+from footfall.contact.model import ContactModel
+from footfall.contact.planning import Planning
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.learned.policy import USUAL, Drive, Policy
 from footfall.control.learned.scan import ScanPoints, relative_heights
@@ -32,7 +34,7 @@ from footfall.gait.pattern import named as named_gait
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, Range
-from footfall.learn.task_spec import TaskSpec, default_randomisation, shipped
+from footfall.learn.task_spec import CONTACTS, TaskSpec, default_randomisation, shipped
 from footfall.learn.terms import BOUNDED, CRITIC, REWARDS, TERMINATIONS, Tick, fallen
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
@@ -83,6 +85,7 @@ NONE: Parameters = {}
 WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
 WILD = 300.0  # length of a velocity that no robot has
 ENGINES = ("footfall", "mujoco")  # in which policies are assessed
+EXAM_DT = 2e-3  # [s], of an exam of what was learned on contact for planning
 ASSESS_SEED, EXAM_SEED = 2_000_000, 3_000_000  # of the robots of an assessment, and of an exam during a training
 
 Progress = Callable[[str, int, int], None]
@@ -240,7 +243,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
+        """Return the default ranges of the randomization; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
@@ -298,12 +301,12 @@ class Task(ABC):
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return what so many robots do on a GPU: ``exam_robots`` of them in a training, more at its end."""
+        """Return the evaluation of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
-        """Return the level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        """Return the difficulty level at which an episode begins."""
         return level
 
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
@@ -346,7 +349,7 @@ class Task(ABC):
 
     @property
     def frame_bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number that is seen at one time."""
+        """Return bounds of each number of one observation."""
         return self.drive.frame_bounds(self.robot)
 
     @property
@@ -420,6 +423,19 @@ def yielding(robot: Robot) -> Compliant:
     )
 
 
+def planning(robot: Robot) -> Planning:
+    """Return contact for planning, as stiff for the robot as ``Planning()`` is for the Mini Cheetah."""
+    usual, factor = Planning(), Size.of(robot).mass
+    return Planning(stiffness=factor * usual.stiffness, damping=factor * usual.damping)
+
+
+def contact_named(name: str, robot: Robot) -> ContactModel | None:
+    """Return the contact of ``task_spec.CONTACTS``; None for the default of simulations."""
+    if name not in CONTACTS:
+        raise unknown("contact of a task", name, CONTACTS)
+    return {"yielding": yielding, "planning": planning}[name](robot) if name != "default" else None
+
+
 # Where a policy sees the ground [m], heading's axes: an edge across the way is seen twice as finely by rows that are
 # off by half their pitch.
 _ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
@@ -449,8 +465,9 @@ def drive_from(robot: Robot, spec: TaskSpec) -> Drive:
 class TermTask(Task):
     """A task that is made of terms: rewards, terminations and observations by name, as ``spec`` says.
 
-    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. spec: a task that was
-    read from a file (``task_spec``); the shipped one of this kind unless given.
+    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. contact: a contact
+    model, or the name of one in ``task_spec.CONTACTS``; that of ``spec`` unless given. spec: a task that was read from
+    a file (``task_spec``); the shipped one of this kind unless given.
     """
 
     robot: Robot
@@ -458,10 +475,12 @@ class TermTask(Task):
     weights: Mapping[str, float] = field(default_factory=dict)
     dt: float = 2e-3
     touching: str = ""
+    contact: ContactModel | str | None = None
     motors: MotorModel | None = None
     joints: JointModel | None = None
     spec: TaskSpec | None = None
     kind: ClassVar[str] = "walk"  # the shipped task
+    exam_contact: ClassVar[str] = "default"  # on which policies are judged that learned on ``planning``
     doing: ClassVar[str] = "walking"  # for messages
 
     def __post_init__(self) -> None:
@@ -511,9 +530,19 @@ class TermTask(Task):
         options: dict[str, Given] = {"dt": self.dt}
         if self.touching:
             options["collisions"] = self.touching
-        if self.table.contact == "yielding":
-            options["contact"] = yielding(self.robot)
+        contact = self.table.contact if self.contact is None else self.contact
+        model = contact_named(contact, self.robot) if isinstance(contact, str) else contact
+        if model is not None:
+            options["contact"] = model
         return options
+
+    @property
+    def examined(self) -> Self:
+        """The task as its policies are judged: never on contact for planning, and in the steps that its exam takes."""
+        contact = self.table.contact if self.contact is None else self.contact
+        if contact != "planning" and not isinstance(contact, Planning):
+            return self
+        return replace(self, contact=self.exam_contact, dt=EXAM_DT)
 
     @classmethod
     def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
@@ -614,7 +643,7 @@ class TermTask(Task):
             value = tried(f"the termination '{term.name}' of {where}", term.value, TERMINATIONS, tick)
             if np.shape(value) != () or np.asarray(value).dtype != bool:
                 raise InputError(
-                    f"the termination '{term.name}' of {where} must say whether the episode goes on, True or False, got"
+                    f"the termination '{term.name}' of {where} must be True (the episode continues) or False, got"
                     f" {_shown(value)}"
                 )
         for term in table.critic:

@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def differences(self) -> Differences:
-        """How far they are apart, quantity by quantity."""
+        """Differences, quantity by quantity."""
         return compare_recordings(self.footfall, self.mujoco)
 
     def to_json(self) -> dict[str, Json]:
@@ -36,7 +36,7 @@ class Comparison:
         return distances(self.footfall, self.mujoco)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return what is looked at first, as (quantity, footfall, MuJoCo)."""
+        """Return the main results, as (quantity, footfall, MuJoCo)."""
 
         def row(name: str, of: Callable[[Recording], str]) -> tuple[str, str, str]:
             return name, of(self.footfall), of(self.mujoco)

@@ -70,7 +70,7 @@ class Differences:
 
     @property
     def title(self) -> str:
-        """The window in words."""
+        """Description of the time window."""
         return f"|a - b| from {self.start:g} to {self.end:g} s, {self.shared} shared rows"
 
     def cells(self) -> list[tuple[str, ...]]:

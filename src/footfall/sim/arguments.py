@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from numpy import ndarray
 
+from footfall import hints
 from footfall.adapters import unadapted
 from footfall.checks import three_numbers, whole_number
 from footfall.contact.force_law import ForceLaw
@@ -52,6 +53,8 @@ class FrozenAfterInit:
             raise InputError(
                 f"the {name} of a simulation cannot be changed: create another, Simulation(..., {name}=...)"
             )
+        if name in hints.SIMULATION and not hasattr(type(self), name):
+            raise hints.missing("a Simulation", name, (), hints.SIMULATION)
         super().__setattr__(name, value)
 
 
@@ -170,7 +173,7 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
         warnings.warn(
             f"{_class_name(law)} contact is damped by the step: its damping c = {c:.3g} N s/m acts as c + dt K with"
             f" dt K = {added:.3g} N s/m where robot '{robot.name}' stands, {1e3 * high:.2g} mm deep; feet rebound with"
-            f" {found:.2f} of its speed and not {meant:.2f}: take a shorter dt, or a damping that is less by dt K",
+            f" {found:.2f} of their speed instead of {meant:.2f}: use a shorter dt, or reduce the damping by dt K",
             stacklevel=callers_level(),
         )
 

@@ -28,6 +28,7 @@ from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
+from nptrace.runtime.compiled import flattened_steps
 
 if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
@@ -64,6 +65,7 @@ class TickSource:
     threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
     what the legs do to the base in different orders: they agree to rounding, not to the bit.
     longest: number of operations of a tick from which on a robot gets 1 thread, whatever ``threads`` says.
+    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
@@ -77,6 +79,7 @@ class TickSource:
         uses_foot_forces: bool = False,
         threads: int = 1,
         longest: float = np.inf,
+        one_loop: bool = True,
         free: Sequence[str] = (),
         **options: Any,
     ) -> None:
@@ -97,10 +100,12 @@ class TickSource:
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
         legs = threads == 4 and self.program.live_operations <= longest
-        lanes = vectorised(reassociated(self.program), lanes=(4,)) if legs else None
+        code = reassociated(self.program) if legs else self.program
+        code = flattened_steps(code, self.layout) if one_loop else code
+        lanes = vectorised(code, lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
-        self.text = cuda.source(lanes or self.program, self.layout, KERNEL, self.dtype, self.block)
+        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block)
 
     def numbers(self, arrays: PyTree) -> np.ndarray:
         """Return a pytree as one column of numbers."""
@@ -195,7 +200,7 @@ class GpuBatch:
 
     @property
     def q(self) -> DeviceArray:
-        """Configurations (n, nq) on the card."""
+        """Configurations (n, nq) on the GPU."""
         return self.state[self.source.rows("q")].T
 
     @property
@@ -203,7 +208,7 @@ class GpuBatch:
         return self.state[self.source.rows("v")].T
 
     def set_command(self, command: Command, which: Which = slice(None)) -> None:
-        """Set what robots are commanded: all, or those of a mask or of indices."""
+        """Set the commands of all robots, or of those of a mask or of indices."""
         self._put(slice(0, number_count(Command())), which, self.source.numbers(command))
 
     def set_push(self, push: Given, which: Which = slice(None)) -> None:
@@ -217,7 +222,7 @@ class GpuBatch:
             self._put(self.source.input_rows(path), which, value)
 
     def reset(self, which: Which = slice(None)) -> None:
-        """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
+        """Reset robots and their memory: all robots, or those of a mask or of indices."""
         at = 0
         for start in self._start:
             rows, at = slice(at, at + len(start)), at + len(start)

@@ -50,6 +50,7 @@ from footfall.plugins import named_object, names_code
 from footfall.recording.provenance import settings_of
 from footfall.robot import library
 from footfall.robot.model.description import Robot
+from footfall.robot.model.spine import named_spine
 from footfall.sensing.estimation.estimated import Estimated
 from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
@@ -168,6 +169,7 @@ def plan(
     """
     motors: MotorModel | None = None
     joints: dict[str, Given] = {}
+    robot = named_spine(robot, options.spine)
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}

@@ -203,7 +203,7 @@ def check_integrator(integrator: str, contact: ContactModel, joints: JointModel 
             f" implicit=False, or choose from {explicit}"
         )
     if joints is not None and joints.belt is not None and integrator != "linearly_implicit":
-        raise InputError(f"joints behind belts are stepped by the integrator linearly_implicit alone, not {integrator}")
+        raise InputError(f"joints behind belts support only the integrator linearly_implicit, not {integrator}")
     if integrator in _STAGES and contact.hard:
         raise InputError(
             f"{kind} contact gives impulses: its integrator must be linearly_implicit or"

@@ -34,6 +34,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.robot import library
 from footfall.robot.model.description import Pose, Robot
+from footfall.robot.model.spine import OWN
 from footfall.sim.pushes import Push
 from footfall.sim.recorder import Recorder
 from footfall.sim.run_options import RunOptions, page_choices, page_options
@@ -55,6 +56,7 @@ MOST_WEIGHT = 5.0  # of a term of a task
 _ASLEEP = 0.1  # [s] between looks while nobody watches
 STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
 _BROUGHT = ("controller", "ground", "contact")  # choices that may be objects of a user's own
+_LONGEST_PLAN = 300  # characters
 _PLANNED = 120.0  # [s] that a walk of a plan goes on
 _FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
 
@@ -165,12 +167,13 @@ class SimulationThread:
         return known if first in known and key != "robot" else (first, *(name for name in known if name != first))
 
     def choose(self, key: str, name: Given) -> None:
-        """Another robot, gait, controller, contact model or ground; a name that is none is ignored.
+        """Another robot, gait, controller, contact model or ground; an unknown name is ignored, a plan is words.
 
         What was asked for while another simulation was being made is made at once, not one after another.
         """
-        if key in page_choices() and name in self.names(key):
-            asked = {key: name} | ({"controller": self._fitting(name)} if key == "robot" else {})
+        known = key in page_choices() and name in self.names(key)
+        if known or (key == "plan" and isinstance(name, str) and 0 < len(name) <= _LONGEST_PLAN):
+            asked = {key: name} | ({"controller": self._fitting(name), "spine": OWN} if key == "robot" else {})
             with self._asking:
                 self._asked |= asked
 

@@ -139,6 +139,7 @@ class LivePage:
             self.weights: dict[str, Foreign] = {}
             with gui.add_folder("Simulation"):
                 self.menus = {key: self._menu(key) for key in page_choices()}
+                self._plan_controls()
         with tabs.add_tab("Plots"):
             self.plots = Plots(gui, self.driver.sim.robot.foot_names)
         with tabs.add_tab("Help"):
@@ -210,6 +211,16 @@ class LivePage:
         """Somebody dragged the goal."""
         self.commander = int(event.client_id) if event.client_id is not None else self.commander
         self.driver.set_goal(self.goal.position)
+
+    def _plan_controls(self) -> None:
+        """A plan in words: what a menu of names cannot say."""
+        hint = "step, side, height [m], turn [rad], time of a swing [s], ...: walk step=0.15 height=0.06; postures"
+        self.plan = self.gui.add_text("plan in words", str(self.driver.choice.plan or ""), hint=hint)
+        self.gui.add_button("Follow this plan").on_click(lambda _: self._follow_plan())
+
+    def _follow_plan(self) -> None:
+        self.driver.choose("controller", PLAN)
+        self.driver.choose("plan", str(self.plan.value))
 
     def _keys(self) -> None:
         for label, key, part, change in KEYS:
@@ -290,11 +301,14 @@ class LivePage:
             _set(slider, "min", -most)
             _set(slider, "max", most)
         for key, menu in self.menus.items():
-            _set(menu, "value", getattr(self.driver.wanted, key))
+            if (value := getattr(self.driver.wanted, key)) in menu.options:
+                _set(menu, "value", value)
+        _set(self.plan, "value", str(self.driver.wanted.plan or ""))
 
     def _draw(self) -> None:
         sim, choice = self.driver.sim, self.driver.choice
-        if self._drawn[0] != choice.robot:
+        robot = f"{choice.robot} {choice.spine}"
+        if self._drawn[0] != robot:
             if self._drawn[0]:
                 self.scene.remove_by_name("/world/robot")
                 self._look(size_of(sim.robot))
@@ -305,7 +319,7 @@ class LivePage:
             self._grounds += 1  # another name every time: a browser keeps the pose of a node that had the same
             self._ground = f"/world/ground{self._grounds}"
             draw_ground(self.scene, self.driver.ground, root=self._ground)
-        self._drawn = (choice.robot, choice.ground)
+        self._drawn = (robot, choice.ground)
 
     def _look(self, size: float) -> None:
         """Bring the eye of everybody as near as the robot's size asks for."""

@@ -43,6 +43,9 @@ class Shown:
         self.page.stop()
         self.server.stop()
 
+    def __repr__(self) -> str:
+        return f"Shown({self.address})"
+
     def _repr_html_(self) -> str:
         address = html.escape(self.address)
         return f'<a href="{address}" target="_blank" rel="noopener">{address}</a>'

@@ -39,7 +39,7 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, r
     said = progress or _silent
     if robot is not None:
         if name != "step":
-            raise InputError(f"bench {name} takes no robot of your choice: bench step does")
+            raise InputError(f"bench {name} takes no --robot: only bench step does")
         return _bench(name).measure(seconds, said, robot)
     if name != "all":
         return _bench(name).measure(seconds, said)

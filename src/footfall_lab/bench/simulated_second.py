@@ -104,7 +104,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     times = {row.name: row.ns for row in rows}
     peers = {name: ns for name, ns in times.items() if name.startswith("mujoco")}
     if OURS not in times or not peers:
-        raise FootfallError("no step of the ladder is accurate enough: " + "; ".join(notes))
+        raise FootfallError("no time step that was tried is accurate enough: " + "; ".join(notes))
     best = min(peers, key=lambda name: peers[name])
     notes.append(f"MuJoCo at its best: {best}")
     ratios = {"mujoco_over_ours": peers[best] / times[OURS]}

@@ -117,7 +117,7 @@ def kinetic_energy_is_half_of_vMv(robot: Robot, q: ndarray, v: ndarray, a: ndarr
     return np.array(dynamics.kinetic_energy(robot, q, v)), np.array(0.5 * v @ dynamics.mass_matrix(robot, q) @ v)
 
 
-def potential_energy_falls_at_the_power_of_gravity(
+def potential_energy_decreases_by_the_power_of_gravity(
     robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
 ) -> Sides:
     """dU/dt = v · (g(q) - springs)."""
@@ -132,7 +132,7 @@ def momentum_is_its_matrix_times_velocity(robot: Robot, q: ndarray, v: ndarray, 
     return dynamics.momentum_matrix(robot, q) @ v, dynamics.momentum(robot, q, v)
 
 
-def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def momentum_changes_by_external_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (momentum as an identity)."""
     if not robot.floating:
         return None
@@ -142,7 +142,9 @@ def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray
     return A @ driven + turning, robot.mass * np.array([0.0, 0.0, 0.0, *dynamics.GRAVITY])
 
 
-def feet_move_by_their_jacobian(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def foot_velocities_are_jacobian_times_velocity(
+    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
+) -> Sides:
     """Twists of the feet are J v, and the linear part is the rate of their positions along the motion."""
     if not robot.nf:
         return None
@@ -153,7 +155,7 @@ def feet_move_by_their_jacobian(robot: Robot, q: ndarray, v: ndarray, a: ndarray
     )
 
 
-def configuration_moves_by_its_rate(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def configuration_rate_is_the_derivative_of_q(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """``integrate`` starts along ``configuration_rate``, and ``difference`` undoes it."""
     start = rate_along(robot, lambda x: x, q, v)
     step = 0.5 * v / max(1.0, float(np.abs(v).max()))
@@ -161,7 +163,7 @@ def configuration_moves_by_its_rate(robot: Robot, q: ndarray, v: ndarray, a: nda
     return np.concatenate([dynamics.configuration_rate(robot, q, v), back]), np.concatenate([start, step])
 
 
-def index_sets_describe_one_tree(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """λ, κ, μ, ν, PRED and SUCC of the paper, each found again from the parents by its definition."""
     tree, n = robot.tree, len(robot.tree.bodies)
     above = np.zeros((n, n))  # above[i, j]: body j is i, or carries it
@@ -189,7 +191,7 @@ def index_sets_describe_one_tree(robot: Robot, q: ndarray, v: ndarray, a: ndarra
     return np.concatenate(found), np.concatenate(asked)
 
 
-def joints_lose_and_store_what_they_say(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Springs, damping and dry friction joint by joint, the last at rates well beyond sticking."""
     base = robot.nv - robot.nj
     fast = np.where(v < 0, v - 1.0, v + 1.0)
@@ -207,9 +209,7 @@ def joints_lose_and_store_what_they_say(robot: Robot, q: ndarray, v: ndarray, a:
     return (np.concatenate(found), np.concatenate(asked)) if joints else None
 
 
-def twists_and_wrenches_keep_their_power_between_frames(
-    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
-) -> Sides:
+def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Every way to move a twist or a wrench from frame to frame and back says the same, and none makes power."""
     X = kinematics.body_poses(robot, q)[-1]
     V_A, W_A = np.resize(a, 6), np.resize(tau, 6) / np.abs(tau).max()
@@ -223,9 +223,7 @@ def twists_and_wrenches_keep_their_power_between_frames(
     return np.concatenate(found), np.concatenate(asked)
 
 
-def quaternions_say_the_same_as_rotation_matrices(
-    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
-) -> Sides:
+def quaternions_agree_with_rotation_matrices(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Back and forth between quaternions, matrices and rotation vectors, for turns of every size, every main axis."""
     along = np.resize(v, 3) / np.linalg.norm(np.resize(v, 3))
     found: list[ndarray] = []
@@ -297,15 +295,15 @@ LAWS: tuple[Law, ...] = (
     classical_acceleration_is_that_of_the_base_origin,
     factors_multiply_to_mass_matrix,
     kinetic_energy_is_half_of_vMv,
-    potential_energy_falls_at_the_power_of_gravity,
+    potential_energy_decreases_by_the_power_of_gravity,
     momentum_is_its_matrix_times_velocity,
-    momentum_changes_by_outside_forces_only,
-    feet_move_by_their_jacobian,
-    configuration_moves_by_its_rate,
-    joints_lose_and_store_what_they_say,
-    index_sets_describe_one_tree,
-    twists_and_wrenches_keep_their_power_between_frames,
-    quaternions_say_the_same_as_rotation_matrices,
+    momentum_changes_by_external_forces_only,
+    foot_velocities_are_jacobian_times_velocity,
+    configuration_rate_is_the_derivative_of_q,
+    joint_losses_and_energies_are_consistent,
+    index_sets_agree_with_the_topology,
+    power_does_not_depend_on_the_frame,
+    quaternions_agree_with_rotation_matrices,
     euler_rates_map_to_velocity,
     virtual_joints_have_the_same_mass_matrix,
 )

@@ -48,7 +48,7 @@ def _held(robot: Robot, q: ndarray) -> list[ndarray]:
 
 
 @_few
-def screws_move_as_they_say(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def screw_velocities_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Exponential and logarithm undo each other for turns of every size; adjoints carry screws as poses do frames."""
     found: list[ndarray] = []
     asked: list[ndarray] = []
@@ -91,7 +91,7 @@ def constraint_screws_do_no_work(robot: Robot, q: ndarray, v: ndarray, a: ndarra
 
 
 @_few
-def screw_poses_are_those_of_the_joints(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def screw_poses_match_forward_kinematics(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Product of exponentials against one joint after the other; the screw Jacobian gives every body's twist."""
     X_W0 = kinematics.base_pose(robot, q)
     poses = [X_W0 @ X_0B for X_0B in product_of_exponentials.screw_poses(robot, q)]
@@ -107,7 +107,7 @@ def screw_poses_are_those_of_the_joints(robot: Robot, q: ndarray, v: ndarray, a:
 
 
 @_few
-def standing_feet_obey_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def stance_feet_follow_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """M a + h = τ + Jᵀf and J a + dJ/dt v = -k_d J v - k_p (p - anchor), held feet and feet that roll on a slope."""
     mode = _standing(robot, q)
     if mode is None:
@@ -185,7 +185,7 @@ def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, 
 
 
 @_few
-def contact_sets_are_as_well_conditioned_as_they_say(
+def condition_numbers_of_contact_sets_are_correct(
     robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
 ) -> Sides:
     """Singular values are roots of the Delassus matrix's eigenvalues; internal forces are counted by the base rows."""
@@ -205,7 +205,7 @@ def contact_sets_are_as_well_conditioned_as_they_say(
 
 
 @_few
-def measured_foot_forces_give_the_torques_back(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def torques_are_recovered_from_foot_forces(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Forward dynamics, then inverse: by measured forces the same torques; without them the least forces do it too."""
     mode = _standing(robot, q)
     if mode is None:
@@ -239,12 +239,12 @@ def _null(A: ndarray) -> ndarray:
 
 
 STANCE_LAWS: tuple[Law, ...] = (
-    screws_move_as_they_say,
+    screw_velocities_are_consistent,
     constraint_screws_do_no_work,
-    screw_poses_are_those_of_the_joints,
-    standing_feet_obey_their_feedback,
+    screw_poses_match_forward_kinematics,
+    stance_feet_follow_their_feedback,
     touchdown_stops_the_feet,
     a_foot_counted_twice_shares_its_force,
-    contact_sets_are_as_well_conditioned_as_they_say,
-    measured_foot_forces_give_the_torques_back,
+    condition_numbers_of_contact_sets_are_correct,
+    torques_are_recovered_from_foot_forces,
 )

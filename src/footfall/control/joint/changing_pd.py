@@ -76,14 +76,14 @@ class ChangingPD(Controller):
         return memory["phase"][0], 1.0
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Joints to start from [rad]: those of the first gait."""
+        """Return the initial joint positions [rad] of the first gait."""
         first = self.transition.first
         x, z = foot_offset(first, GaitTiming.of(first).first_phase)
         ramp = start_ramp(first, 0.0)
         return planar_targets(robot, first, ramp * x, ramp * z)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It follows its gaits."""
+        """Return an empty dictionary: it follows its gaits and no command."""
         return {}
 
     def nominal_command(self, robot: Robot) -> Command:

@@ -344,7 +344,7 @@ class Hold(Controller):
         return {}
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It stands."""
+        """Return an empty dictionary: it stands and follows no command."""
         return {}
 
     def __call__(
@@ -433,4 +433,7 @@ def check_gain(value: Given, what: str, shapes: tuple[tuple[int, ...], ...]) -> 
     except (TypeError, ValueError):
         array = np.array(math.nan)
     if array.shape not in ((), *shapes) or not np.isfinite(array).all() or (array < 0).any():
+        if array.shape not in ((), *shapes):
+            several = [f"{size[0]} of them" if len(size) == 1 else f"an array {size}" for size in shapes]
+            raise InputError(f"{what} must be {' or '.join(['a number', *several])}, got shape {array.shape}")
         raise InputError(f"{what} must be 0 or more, got {' '.join(repr(value).split())}")

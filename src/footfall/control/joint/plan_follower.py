@@ -79,11 +79,11 @@ class PlanFollower(Controller):
         return {} if self.inverse == "closed" else {"joints": self.posture(robot)}
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Joints to start from [rad]: the plan's."""
+        """Return the initial joint positions [rad] of the plan."""
         return planned_joints(robot, self.plan.at(0.0), self.foot_pitch)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It follows its plan."""
+        """Return an empty dictionary: it follows its plan and no command."""
         return {}
 
     def __call__(

@@ -78,7 +78,7 @@ class Spine(ControllerWrapper):
         return {"inner": inner, "way": np.zeros(n), "locked": np.zeros(n), "down": np.ones(robot.nf)}
 
     def motors(self, robot: Robot) -> tuple[str, ...]:
-        """Joints with a motor or a brake: springs in series have none."""
+        """Joints with a motor or a brake, unlike springs in series."""
         own = tuple(name for name in spine_joints(robot) if not name.endswith(SPRING))
         return one_or_more_names(self.joints, "joints") or own
 

@@ -377,7 +377,8 @@ def contact_schedule(
     blocked_for = np.where(blocked, reflex.blocked_for + dt, 0.0)
     hit = blocked_for > stumble.MIN_DURATION
     scheduled = np.where(repeated, 0.0, in_stance)
-    early = touchdown.early(has("early_touchdown"), scheduled, progress, in_contact) & ~blocked
+    catching = reflex.alarm > 0.0
+    early = touchdown.early(has("early_touchdown"), scheduled, progress, in_contact, catching) & ~blocked
     repeat_left, repeat_time, extra_clearance = stumble.repeat_swing(
         hit, schedule.swing_time_left, reflex.repeat_left, reflex.repeat_time, reflex.extra_clearance, dt
     )

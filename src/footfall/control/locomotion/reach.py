@@ -90,7 +90,7 @@ def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot
     if link not in robot.tree.frames:
         raise unknown("link to reach with", link, robot.tree.frames, f"robot '{robot.name}' has")
     if not arm_joints(robot, link):
-        raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it and no foot")
+        raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it without moving a foot")
     return robot.replace(feet=[*robot.feet, Foot(name="hand", link=link, position=np.array(point))], poses={})
 
 

@@ -83,7 +83,7 @@ class ReflexPD(Controller):
         return ReflexPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """The joints it begins with: feet under the hips."""
+        """Return the initial joint positions, with the feet under the hips."""
         return planar_targets(robot, self.gait, np.zeros(4), np.zeros(4))
 
     def nominal_command(self, robot: Robot) -> Command:
@@ -117,7 +117,7 @@ class ReflexPD(Controller):
         )
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
-        """Compile a tick; called by the simulation, which has the compiler."""
+        """Compile a tick; called by the simulation."""
         self._compile = compile
         self._set_up(robot, gravity)
 

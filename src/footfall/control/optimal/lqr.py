@@ -176,7 +176,7 @@ class LqrStand(Summarised, Controller):
         return self.q[robot.nq - robot.nj :]
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It stands."""
+        """Return an empty dictionary: it stands and follows no command."""
         return {}
 
     def __call__(

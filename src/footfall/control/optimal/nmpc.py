@@ -114,7 +114,7 @@ class Nmpc(Controller):
         return {"forward": self._legs[1].reason(self.gait.duty, self.gait.period)}
 
     def over(self, ground: Ground) -> Nmpc:
-        """Return this controller with a ground to see: it steps onto what lies ahead."""
+        """Return this controller with a known ground: it adapts its footholds to the terrain ahead."""
         return replace(self, ground=ground)
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -148,11 +148,11 @@ class Nmpc(Controller):
         }
 
     def set_horizon(self, horizon: FindingHorizon) -> None:
-        """Be handed what makes a horizon of the simulator's own steps."""
+        """Receive the factory of horizons of the simulator's steps."""
         self._finding = horizon
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
-        """Compile the horizon; called by the simulation, which has the compiler."""
+        """Compile the horizon; called by the simulation."""
         stand = standing_joints(robot, self.hip_height)
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
         low = np.maximum([joint.lower for joint in joints], stand - _FREE_JOINT_RANGE)

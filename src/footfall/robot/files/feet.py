@@ -15,48 +15,15 @@ from footfall.errors import InputError, unknown
 from footfall.robot.files.draft import Draft, Shape, stand_of
 from footfall.robot.files.guard import shown
 from footfall.robot.files.mesh import fit_sphere, vertices
+from footfall.robot.model.legs import LEGS, leg_of
 from footfall.robot.model.parts import Foot, Joint
 
-LEGS = ("LF", "RF", "LH", "RH")
-_CODES = {
-    "lf": "LF",
-    "fl": "LF",
-    "rf": "RF",
-    "fr": "RF",
-    "lh": "LH",
-    "hl": "LH",
-    "rl": "LH",
-    "lr": "LH",
-    "bl": "LH",
-    "lb": "LH",
-    "rh": "RH",
-    "hr": "RH",
-    "rr": "RH",
-    "br": "RH",
-    "rb": "RH",
-}
-_ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
-_SIDES = {"left": "L", "right": "R"}
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
 _ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb so called may be no leg
 _SQUARE = 0.9  # cosine of an angle that counts as none, between axes of the base and where legs are
 _MIRRORED = 0.003  # [m] by which feet of left and right may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
-
-
-def leg_of(name: str) -> str | None:
-    """Return LF, RF, LH or RH of a name that says so: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
-    for word in ("foot", "toe", "paw"):
-        name = re.sub(f"(?<=[A-Za-z]){word}|{word}(?=[A-Za-z])", f" {word} ", name, flags=re.IGNORECASE)
-    tokens = [t.lower() for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-    for token in tokens:
-        if token in _CODES:
-            return _CODES[token]
-    text = " ".join(tokens)
-    ends = {code for word, code in _ENDS.items() if word in text}
-    sides = {code for word, code in _SIDES.items() if word in text}
-    return f"{sides.pop()}{ends.pop()}" if len(ends) == len(sides) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -208,7 +175,7 @@ class FootFinder:
         if None in names or len(set(names)) < len(names):
             names = self._by_position(places) if len(places) == len(LEGS) else [place.names[0] for place in places]
         feet = [self._foot(str(name), place) for name, place in zip(names, places)]
-        return sorted(feet, key=lambda foot: LEGS.index(foot.name) if foot.name in LEGS else len(LEGS))
+        return sorted(feet, key=lambda foot: list(LEGS).index(foot.name) if foot.name in LEGS else len(LEGS))
 
     def _lineage(self, place: _Place) -> Iterable[str]:
         yield from place.names

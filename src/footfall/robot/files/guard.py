@@ -138,7 +138,7 @@ def unique(names: Iterable[str], what: str, where: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ModelError(f"{where}: two of the {what} {shown(name)}")
+            raise ModelError(f"{where}: two {what}s are named {shown(name)}")
         seen.add(name)
 
 

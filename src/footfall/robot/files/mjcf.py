@@ -148,7 +148,7 @@ class _Reader:
         if len(roots) > 1:
             names = ", ".join(self.bodies[i] for i in roots)
             raise ModelError(
-                f"{self.where}: the model has {len(roots)} roots, {names}: root=NAME (--root NAME) says which one"
+                f"{self.where}: the model has {len(roots)} roots, {names}: choose one with root=NAME (--root NAME)"
             )
         if not free and self.model.body_jntnum[roots[0]]:
             name = self.bodies[roots[0]]
@@ -312,7 +312,7 @@ class _Reader:
         for key in self.cleaned.root.iter("key"):
             if "qpos" in key.attrib and len(key.attrib["qpos"].split()) != m.nq:
                 count = len(key.attrib["qpos"].split())
-                raise ModelError(f"{label(key)} has {count} numbers in 'qpos': {m.nq} are wanted")
+                raise ModelError(f"{label(key)} has {count} numbers in 'qpos': {m.nq} are needed")
         for k in range(m.nkey):
             qpos, name = m.key_qpos[k], m.key(k).name or f"key{k}"
             if not np.isfinite(qpos).all():

@@ -212,7 +212,8 @@ def _included(root: ET.Element, package: Package) -> ET.Element:
             file = _include_file(child.get("file", ""), folder, package)
             if file in seen or len(seen) > _MOST_INCLUDES:
                 raise ModelError(
-                    f"{package.model.name}: include {shown(child.get('file'))} comes twice, or too many do"
+                    f"{package.model.name}: include {shown(child.get('file'))} comes twice, or there are too many"
+                    " includes"
                 )
             seen.add(file)
             inner = parse_xml(read_bytes(file), file.name)
@@ -251,11 +252,16 @@ def _check_size(root: ET.Element, where: str) -> None:
         if element.tag in kinds:
             kinds[element.tag] += 1
             if kinds[element.tag] > _MOST[element.tag]:
-                raise ModelError(f"{where}: more than {_MOST[element.tag]} <{element.tag}> elements, includes counted")
+                raise ModelError(
+                    f"{where}: more than {_MOST[element.tag]} <{element.tag}> elements, including those of included"
+                    " files"
+                )
         if depth > MOST_DEPTH:
-            raise ModelError(f"{where}: elements are nested more than {MOST_DEPTH} deep, includes counted")
+            raise ModelError(
+                f"{where}: elements are nested more than {MOST_DEPTH} deep, including those of included files"
+            )
         if count > MOST_ELEMENTS:
-            raise ModelError(f"{where}: more than {MOST_ELEMENTS} elements, includes counted")
+            raise ModelError(f"{where}: more than {MOST_ELEMENTS} elements, including those of included files")
         waiting += [(child, depth + 1) for child in element]
 
 

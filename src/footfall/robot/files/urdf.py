@@ -188,9 +188,9 @@ def _link(element: ET.Element, welded: bool, draft: Draft, repair: bool) -> Link
     if mass == 0 and not tensor.any():
         return Link.massless(name)
     if mass == 0 and not welded:
-        raise ModelError(f"mass of {owner} must be positive, since it has an inertia: or leave its <inertial> out")
+        raise ModelError(f"mass of {owner} must be positive, since it has an inertia; or leave out its <inertial>")
     if mass == 0:
-        draft.remarks.append(f"{owner} has an inertia and no mass: its inertia is left out")
+        draft.remarks.append(f"{owner} has an inertia but no mass: its inertia is ignored")
         return Link.massless(name)
     if repair and mass > 0 and np.linalg.eigvalsh(tensor)[0] < 0:
         draft.broken.append(name)

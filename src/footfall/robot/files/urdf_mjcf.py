@@ -86,7 +86,7 @@ def read_draft(
         draft = read_mjcf(root, package, floating, base, repair)
     else:
         raise ModelError(
-            f"{file.name}: the root element is {shown(root.tag)}: 'robot' (URDF) or 'mujoco' (MJCF) is wanted"
+            f"{file.name}: the root element is {shown(root.tag)}: 'robot' (URDF) or 'mujoco' (MJCF) is required"
         )
     return draft, package
 

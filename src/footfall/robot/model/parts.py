@@ -209,7 +209,7 @@ class Joint:
 
     @property
     def X_PJ(self) -> Transform:
-        """The frame of the joint at zero in its parent's, right angles exact: what algorithms, referees and files take.
+        """Pose of the joint's frame at zero in the parent link's frame, with right angles made exact.
 
         ``rotation`` keeps the digits that a model file gave it, by which recordings and checkpoints know the robot.
         """
