@@ -227,10 +227,10 @@ def viewer(
     browse: bool = True,
     real_time: bool = True,
 ) -> Viewer:
-    """Open a page that shows a loop of your own: ``with ff.viewer(sim) as v: ...; sim.step(); v.sync()``.
+    """Open a page that shows your own simulation loop: ``with ff.viewer(sim) as v: ...; sim.step(); v.sync()``.
 
-    Nothing runs but your loop. Arrow keys and W A S D, sliders and a gamepad give ``v.command``, which the loop may
-    hand to ``sim.set_command``. In a notebook, what it returns shows the page's address.
+    Only your loop advances the simulation. Arrow keys, W A S D, sliders and a gamepad set ``v.command``, which the
+    loop may pass to ``sim.set_command``. In a notebook, the return value displays the page's address.
 
     Args:
         subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
