@@ -348,7 +348,9 @@ def simulation_of(name, robot_name, estimate, settings, sensors_seed):
     trial, nominal = TRIALS[name], ff.load(robot_name)
     task = task_named(trial.task, nominal, **trial.options)
     given = {**({"rate": 200.0} if estimate else {}), **trial.settings, **json.loads(settings)}
+    weights = given.pop("weights", {})
     planner = ff.control.Sampling(task, model=nominal, ground=trial.ground(FRICTION, nominal), **given)
+    planner.weights.update(weights)
     inner = ff.control.Estimated(planner) if estimate else planner
     sim = ff.Simulation(
         heavier(nominal),

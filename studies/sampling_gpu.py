@@ -63,7 +63,8 @@ def rates(sizes, device):
         random = controller._generator(0)
         samples = controller._samples(memory["knots"], controller._noise(memory["knots"], 1.0), random, True)
         weights = np.float32(np.tile(np.eye(controller.knots)[:1], (made.horizon, 1)))
-        goal = np.float32(made.model.task.goal(0.0, sim.q, sim.v, ff.Command(), made.model.task.start(sim.robot))[0])
+        task = made.model.task
+        goal = np.float32(controller.goal_now(task.goal(0.0, sim.q, sim.v, ff.Command(), task.start(sim.robot))[0]))
         shared = weights, goal, np.float32(0.0), np.zeros(6, np.float32), ()
 
         def roll(made=made, samples=samples, shared=shared, sim=sim):

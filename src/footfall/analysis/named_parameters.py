@@ -48,7 +48,7 @@ class NamedFit:
     rows: int
 
     def __repr__(self) -> str:
-        parts = [f"{p} = {_said(x, self.deviations[p])}" for p, x in self.values.items()]
+        parts = [f"{p} = {_reported(x, self.deviations[p])}" for p, x in self.values.items()]
         return f"NamedFit({'; '.join(parts)}; {self.rows} rows)"
 
 
@@ -170,7 +170,7 @@ def _split(theta: ndarray, like: dict[str, ndarray]) -> dict[str, ndarray]:
     return parts
 
 
-def _said(value: Scalar, deviation: Scalar) -> str:
+def _reported(value: Scalar, deviation: Scalar) -> str:
     if np.ndim(value):
         return np.array2string(np.asarray(value), precision=4)
     return f"{value:.5g} ± {deviation:.2g}"

@@ -33,7 +33,7 @@ class Economy:
     speed: float  # forward [m/s]
     stride_length: float  # [m]
     stride_frequency: float  # [Hz]
-    duty: dict[str, float]  # part of the time that each foot stands
+    duty: dict[str, float]  # fraction of the time that each foot stands
     froude: float
     cost_of_transport: float
     power: float  # positive mechanical power of the motors [W]

@@ -222,7 +222,7 @@ class WalkPlan:
         return middle - 0.25
 
     def _swing(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
-        """(how many swings have ended or begun, part of the present one's time; beyond 0 to 1 the foot stands)."""
+        """(how many swings have ended or begun, fraction of the present one's time; beyond 0 to 1 the foot stands)."""
         since = cycle - float(self.starts[leg])
         number = np.clip(np.floor(since), 0.0, self.cycles - 1.0)
         return number, (since - number) / (1.0 - self.gait.duty)

@@ -154,10 +154,10 @@ class ProcessController:
         )
         count = int(memory["count"]) + 1
         send(self._outlet, self._structs.pack_state(state, count))
-        answered, asked = self._structs.command(self._inlet.next(self.patience))
+        answered, requested = self._structs.command(self._inlet.next(self.patience))
         if answered != count:
             raise PipeBroken(f"the controller {self.program[0]} answered state {answered} when it was sent {count}")
-        return asked, {"count": float(count)}
+        return requested, {"count": float(count)}
 
     def _by_lines(self, robot: Robot, sensed: Sensed, command: Command) -> JointCommand:
         told = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), dataclasses.astuple(command)])

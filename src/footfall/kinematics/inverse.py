@@ -319,8 +319,8 @@ class _Search:
             if self.foot_pitch is None or not self._has_ankle():
                 return ""
             angle = float(contact_angle(self.whole, found.joints))
-            asked = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
-            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {asked}"
+            requested = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
+            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {requested}"
         stuck = [
             f"{self.robot.joint_names[j]} at {value:.4g} rad"
             for j, value, screw in zip(self.leg.joints, found.joints, self.leg.screws)

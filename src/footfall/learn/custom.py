@@ -144,6 +144,10 @@ class CustomTask(Task):
         """Evaluate a policy as the task without the changes does."""
         return self.inner.assess(policy, **options)
 
+    @property
+    def examined(self) -> CustomTask:
+        return replace(self, inner=self.inner.examined)
+
     # -- user-defined --------------------------------------------------------------------------------------------------
     @property
     def world(self) -> dict[str, Given]:

@@ -84,6 +84,7 @@ class Moment:
     goal: Float[ndarray, "n"]  # by ``PlanningTask.goal``
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     ground: Ground  # of the rollouts
+    weights: Mapping[str, float] = field(default_factory=dict)  # of the task's terms
 
 
 class PlanningTask(ABC):
@@ -95,6 +96,7 @@ class PlanningTask(ABC):
     gait_period: float | None = None  # [s] of a periodic motion: new knots are what was planned one period ago
     gain: float = 1.0  # factor of the gains of the joints
     settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
+    weights: ClassVar[Mapping[str, float]] = {}  # of terms of the cost; ``Sampling.weights`` may change while it runs
 
     @property
     def name(self) -> str:
@@ -364,16 +366,18 @@ class PlanningModel:
 
     def moment(self, t: Operand, q: Operand, v: Operand, acted: PyTree, values: Operand, goal: Operand) -> Moment:
         """Return what a cost sees of a step; without forces where none acted."""
-        robot = self.world.robot
+        robot, names = self.world.robot, tuple(self.task.weights)
+        n = goal.shape[0] - len(names)  # the weights come behind the goal
         return Moment(
             q=q,
             v=v,
             torque=np.zeros(robot.nj) if acted is None else acted.motor,
             target=values,
             t=t,
-            goal=goal,
+            goal=goal[:n],
             forces=np.zeros((robot.nf, 3)) if acted is None else acted.forces[: robot.nf],
             ground=self.world.ground,
+            weights={name: goal[n + k] for k, name in enumerate(names)},
         )
 
 
@@ -720,6 +724,7 @@ class Sampling(Controller):
                 raise InputError(
                     f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz"
                 )
+        self.weights = dict(self.task.weights)  # may be changed while it runs
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
@@ -749,6 +754,11 @@ class Sampling(Controller):
         walks = tuple(robot.foot_names) == LEGS and "stand" in robot.poses
         kp, kd = (self.task.gain * gain for gain in (walk_gains(robot) if walks else stand_gains(robot)))
         return (kp if self.kp is None else self.kp), (kd if self.kd is None else self.kd)
+
+    def goal_now(self, goal: Given) -> Float[ndarray, "n"]:
+        """Return a goal of the task with the present weights behind it."""
+        values = [float(self.weights[name]) for name in self.weights]
+        return np.concatenate([np.asarray(goal, dtype=float).reshape(-1), values])
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> dict[str, PyTree]:
@@ -804,8 +814,7 @@ class Sampling(Controller):
             dt=self.dt,
             planned=planned.at_rate(1.0 / self.dt),
         )
-        goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
-        goal = np.asarray(goal, dtype=float).reshape(-1)
+        goal = self.goal_now(*self.task.goal(0.0, q, v, Command(), self.task.start(robot))[:1])
         check_cost(model, q, v, goal)
         size, S, m = planned.size(robot), self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
         if self.noise.shape[-1] > size or (self.noise.ndim == 2 and len(self.noise) != self.knots):
@@ -907,7 +916,7 @@ class Sampling(Controller):
         weights = spline_weights(
             now - begin + self.dt * (np.arange(planner.horizon) + 0.5), self.knots, planner.interval, self.spline
         )
-        after = [weights.astype(np.float32), np.asarray(goal, np.float32).reshape(-1), np.float32(now)]
+        after = [weights.astype(np.float32), np.float32(self.goal_now(goal)), np.float32(now)]
         after += [wanted.astype(np.float32), inner]
 
         def cost(q: ndarray, v: ndarray, knots: Any) -> Any:

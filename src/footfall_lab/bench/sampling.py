@@ -9,7 +9,7 @@ state of a walk; ours include the costs of all steps, those of MuJoCo do not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,7 @@ from footfall.mujoco import model as mujoco
 from footfall.mujoco.run import mujoco_model
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
-from footfall.sim.sampling import Moment, PlanningModel, Sampling
+from footfall.sim.sampling import PlanningModel, Sampling
 from footfall.sim.sampling_tasks import Walk
 from footfall.sim.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
@@ -43,6 +43,7 @@ STEPS = (0.01, 0.02)  # [s]; the first is the planner's own
 PEERS: Mapping[str, Mapping[str, Given]] = {
     "defaults": {"cone": "pyramidal", "integrator": "Euler"},
     "implicitfast": {"cone": "pyramidal", "integrator": "implicitfast"},
+    "implicitfast, 3 iterations": {"cone": "pyramidal", "integrator": "implicitfast", "iterations": 3},
     "implicitfast, 1 iteration": {
         "cone": "pyramidal",
         "integrator": "implicitfast",
@@ -74,16 +75,7 @@ def _step_cost(
     q, rates = state[1 : 1 + robot.nq], state[1 + robot.nq : 1 + robot.nq + robot.nv]
     v = np.concatenate([rates[3:6], to_rotation(q[3:7]).T @ rates[:3], rates[6:]])
     torque = model.kp * (model.posture + target - q[7:]) - model.kd * v[6:]
-    moment = Moment(
-        q=q,
-        v=v,
-        torque=torque,
-        target=target,
-        t=t,
-        goal=goal,
-        forces=np.zeros((robot.nf, 3)),
-        ground=model.world.ground,
-    )
+    moment = replace(model.moment(t, q, v, None, target, goal), torque=torque)
     return model.task.cost(robot, moment)
 
 
@@ -187,7 +179,8 @@ def tasks(dt: float) -> list[Task]:
     knots = np.float32(0.15 * random.standard_normal((SAMPLES, controller.knots, robot.nj)))
     steps = np.float32(np.linspace(0.0, 1.0, made.horizon))[:, None]
     weights = np.float32(np.hstack([1.0 - steps, *[0.0 * steps] * (controller.knots - 2), steps]))
-    goal = np.float32(made.model.task.goal(0.6, q, v, Command(forward=SPEED), made.model.task.start(robot))[0])
+    task = made.model.task
+    goal = np.float32(controller.goal_now(task.goal(0.6, q, v, Command(forward=SPEED), task.start(robot))[0]))
     ours = np.float32(q), np.float32(v), knots, weights, goal, np.float32(0.6), np.zeros(6, np.float32), made.start
     targets = np.einsum("mk,nkj->nmj", weights, knots).astype(float)
     items = SAMPLES * made.horizon

@@ -379,3 +379,13 @@ def test_feet_are_found_by_the_spellings_of_other_makers_and_links_are_never_tak
     np.testing.assert_array_equal(*found)
     with pytest.raises(InputError, match="foot LH has two targets"):
         inverse(robot, {"LH": raised, "RL": raised}, q=q)
+
+
+def test_parts_are_found_by_number_and_by_name():
+    robot = library.load("mini_cheetah")
+    assert robot.joints["LF_knee"] is robot.joint("LF_knee")
+    assert robot.links["trunk"] is robot.links[0]
+    assert robot.joints[:2] == tuple(robot.joints)[:2]
+    assert type(robot.replace({"trunk.mass": 4.0}).links) is type(robot.links)
+    with pytest.raises(InputError, match="unknown joint 'FL_knee'"):
+        robot.joints["FL_knee"]

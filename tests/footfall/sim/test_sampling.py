@@ -316,7 +316,8 @@ def test_rollouts_on_a_gpu_give_the_costs_of_lanes(tmp_path):
     sim = standing(controller)
     sim.run(0.005)
     planner, n = controller._planner, 8
-    goal = planner.model.task.goal(0.0, sim.q, sim.v, ff.Command(), planner.model.task.start(CHEETAH))[0]
+    task = planner.model.task
+    goal = controller.goal_now(task.goal(0.0, sim.q, sim.v, ff.Command(), task.start(CHEETAH))[0])
     weights = spline_weights(0.01 * np.arange(planner.horizon), 3, planner.interval, "cubic")
     knots = np.float32(0.1 * np.random.default_rng(3).normal(size=(n, 3, 12)))
     shared = weights, goal, 0.1, np.zeros(6), ()

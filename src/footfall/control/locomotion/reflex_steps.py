@@ -156,7 +156,7 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
 
 
 def _gear_blend(stepper: Stepper, reflex: ReflexMemory, blend: Scalar) -> Scalar:
-    """The part of the second gait, which goes towards what the speed asks for."""
+    """Return the fraction of the second gait, which moves towards what the speed needs."""
     max_change = 1.0 / (GAIT_CHANGE_TIME * stepper.rate)
     goal = np.where(reflex.has("speed_gait"), np.minimum(reflex.gear, 1.0), 0.0)
     return blend + np.clip(goal - blend, -max_change, max_change)

@@ -60,6 +60,18 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
+class Parts(tuple[_Part, ...]):
+    """Parts of a robot by their number, or by name: ``robot.joints["LF_knee"]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        kind = type(self[0]).__name__.lower() if self else "part"
+        return _named(self, kind, key)
+
+
 @hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
@@ -68,9 +80,9 @@ class Robot:
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
     they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
     may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
-    q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to
-    the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
-    last matching pattern applies.
+    q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds their mass to the parent and adds
+    gear² J to the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance`` maps patterns such as
+    ``"*.mass"`` to where the values come from; the last matching pattern applies.
     """
 
     name: str
@@ -89,7 +101,8 @@ class Robot:
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
         for key in ("links", "joints", "feet", "actuators", "loops"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
+            parts = tuple(getattr(self, key))
+            object.__setattr__(self, key, Parts(parts) if key in ("links", "joints", "feet") else parts)
         if self.rotors not in ROTOR_MODES:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
         if not self.links:
@@ -121,7 +134,7 @@ class Robot:
                 raise ModelError(f"joint '{actuator.joint}' of robot '{self.name}' has two actuators")
             if actuator.joint not in tree.joint_names:
                 raise ModelError(
-                    f"an actuator drives the unknown joint '{actuator.joint}': the moving joints are {_list(tree.joint_names)}"
+                    f"an actuator drives the unknown joint '{actuator.joint}': choose one of {_list(tree.joint_names)}"
                 )
         poses = {
             name_of(k, "a pose"): Pose(
