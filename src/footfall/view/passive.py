@@ -234,10 +234,10 @@ def viewer(
 
     Args:
         subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
-        ground: That is drawn under a Robot; a level plane unless given.
+        ground: Ground to draw under a Robot; a level plane unless given.
         port: Port of the page; 0 takes a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
-        real_time: Let ``sync`` wait for the clock where the loop is faster.
+        real_time: Limit the loop to real time in ``sync``.
 
     Returns:
         The viewer: ``sync``, ``command``, ``is_running``, ``text`` (a line under the status) and ``stop``.
