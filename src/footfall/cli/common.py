@@ -91,10 +91,10 @@ def load_robot(name: str, **options: Any) -> Robot:
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Warnings as lines of our own on standard error, each once, without the line of code."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in said):
+    for message in dict.fromkeys(str(warning.message) for warning in reported):
         note(message)
 
 

@@ -95,9 +95,9 @@ Progress = Callable[[str, int, int], None]
 class ActionController(Controller):
     """PD around the action in its memory, which the environment writes between ticks.
 
-    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
-    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
-    carry it out: their delay adds to that one, and together they are a tick at most.
+    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
+    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
+    ``motors`` carry it out: their delay adds to that one, and together they are a tick at most.
     """
 
     drive: Drive
@@ -304,7 +304,7 @@ class Task(ABC):
         """
 
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return what a bench reports of a policy, on the processor."""
+        """Return the figures that a benchmark reports for a policy, on the processor."""
         return self.assess(policy, robots=robots).numbers
 
     def exam(self) -> Callable[[Policy], float] | None:
@@ -332,7 +332,7 @@ class Task(ABC):
         return level
 
     def observe(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """Return what a policy sees of a robot at one time."""
+        """Return the observation of a policy at one time."""
         robot = self.robot
         sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
         heights = self.scan_heights(state.q, parameters)
@@ -355,7 +355,7 @@ class Task(ABC):
         return ()
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
-        """Return the command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        """Return the command of an episode, from the drawn values of ``commands`` or from uniform random numbers."""
         return Command(**drawn)
 
     @property

@@ -63,7 +63,7 @@ class Belt:
     """Elastic belts between motors and joints, as seen at the joint; one number for all joints, or one each.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
-    ``encoder`` says which side the motor's feedback measures.
+    ``encoder`` is the side of the belt that the motor's feedback measures.
     """
 
     stiffness: Scalar = 4000.0  # [N m/rad]

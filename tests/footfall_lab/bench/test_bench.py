@@ -47,14 +47,31 @@ RATIOS = {
     "formalisms": {f"adak2021_over_native_{quantity}" for quantity in "MCGJ"},
     "control": {*horizon_peer.RATIOS},
     "derivatives": {"pinocchio_aba_derivatives_over_ours", *horizon_peer.RATIOS},
+    "screws": {
+        f"{other}_over_screw_{problem}_{topology}_{form}"
+        for problem, best in (("inverse", "RNEA"), ("forward", "CRBA"))
+        for other in (best, "lagrange")
+        for topology in ("stand", "walk", "trot", "flight")
+        for form in ("native", "numpy")
+    },
 }
 COUNTED = {
     "formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"},
     "control": set(),
     "derivatives": {"jacobian_of_forward_dynamics", "jacobian_of_step"},
+    "screws": {
+        f"{problem}_{topology}_{name}"
+        for problem, names in (
+            ("inverse", ("screw", "RNEA", "CRBA", "Lagrange")),
+            ("forward", ("screw", "CRBA", "Lagrange")),
+        )
+        for topology in ("stand", "walk", "trot", "flight")
+        for name in names
+    }
+    | {"forward_flight_ABA"},
 }
 # steps take centrifugal forces at the rates in their middle: 3 724 and 5 796 before, when tumbling robots gained energy
-MOST_OPERATIONS = {"forward_dynamics": 2765, "explicit": 3910, "implicit": 6085}
+MOST_OPERATIONS = {"forward_dynamics": 2765, "explicit": 3909, "implicit": 6085}
 
 
 QUICK = ("dynamics", "step", "batch")  # the others compile for half a minute
