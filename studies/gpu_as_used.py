@@ -1,7 +1,8 @@
-"""Where the time of robots that differ goes on a GPU: threads per robot, blocks, registers, and loops in one or not.
+"""Where the time of robots that differ goes on a GPU: threads per robot, blocks, and steps and iterations in one loop.
 
 Run on a machine with a GPU: ``python studies/gpu_as_used.py FILE.json``. It needs NumPy, jaxtyping and CuPy. Every
-kernel is compiled in a process of its own, as many at once as there are cores; one at a time is timed.
+kernel is compiled in a process of its own, as many at once as there are cores; one at a time is timed. The rows without
+a name are the trot of ``footfall bench gpu``, alike.
 """
 
 from __future__ import annotations
@@ -15,129 +16,54 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
-from footfall.contact.planning import Planning
 from footfall.robot.library import load
 from footfall.sim import gpu
-from footfall.sim.joints import JointModel
-from footfall_lab.bench import as_used
+from footfall_lab.bench import gpu as bench
 
-SIZES = (4096, 16384, 65536)
-_HELD, _LAUNCHES = 0.02, 20  # [s] that noise is held; launches that are timed
 _LOCK = Path(tempfile.gettempdir()) / "gpu_as_used.lock"
+_KEYS = ("name", "threads", "one_loop", "block")
 
 
 def variants() -> list[dict]:
-    """What is measured: model, dt, threads per robot, one loop or loops in loops, block, blocks at least at once."""
-    found = []
-
-    def add(model: str, dt: float, threads: int, one_loop: bool, block: int | None = None, at_once: int = 1) -> None:
-        keys = ("model", "dt", "threads", "one_loop", "block", "at_once")
-        found.append(dict(zip(keys, (model, dt, threads, one_loop, block, at_once))))
-
-    for dt in (1e-3, 2e-3):
-        for threads in (4, 1):
-            for one_loop in (True, False):
-                add("default", dt, threads, one_loop)
-    add("default", 4e-3, 4, True)
-    for block, at_once in ((64, 1), (256, 1), (128, 3), (128, 4), (128, 6)):
-        add("default", 2e-3, 4, True, block, at_once)
-    for block, at_once in ((64, 1), (128, 1), (128, 4)):
-        add("default", 2e-3, 1, True, block, at_once)
-    for dt in (2e-3, 5e-3):
-        for threads in (4, 1):
-            add("planning", dt, threads, True)
-    for threads, block, at_once in ((4, 128, 3), (4, 128, 4), (4, 256, 1), (1, 64, 1), (1, 128, 4)):
-        add("planning", 5e-3, threads, True, block, at_once)
-    for threads in (4, 1):
-        for one_loop in (True, False):
-            add("ideal", 1e-3, threads, one_loop)
-    return found
+    """What is measured; compiling one thread per robot takes longest."""
+    default, planning = list(bench.USED)[:2], list(bench.USED)[2:]
+    found = [(name, 1, True, None) for name in (*default, planning[1], "")]
+    found += [("", 1, False, None), (default[1], 1, False, None), (default[1], 1, True, 64)]
+    found += [(name, 4, one_loop, None) for name in (*default, "") for one_loop in (True, False)]
+    found += [(name, 4, True, block) for name in (default[1], planning[1]) for block in (32, 64)]
+    found += [(name, 4, True, None) for name in planning]
+    return [dict(zip(_KEYS, one)) for one in found]
 
 
-def measured(model: str, dt: float, threads: int, one_loop: bool, block: int | None, at_once: int) -> list[dict]:
+def measured(name: str, threads: int, one_loop: bool, block: int | None) -> list[dict]:
     """Compile one variant, wait for the GPU, and time it by number of robots."""
-    cp, robot = gpu.cupy(), load("mini_cheetah")
-    controller, ticks = as_used.own_trot(dt), round(_HELD / dt)
-    options = {"contact": Planning()} if model == "planning" else {}
-    joints = JointModel.ideal() if model == "ideal" else JointModel()
-    largest, began = max(SIZES), time.perf_counter()
-    drawn = as_used.drawn(largest, controller.gait.period, _LAUNCHES)
-    noises = cp.asarray(np.transpose(drawn["controller.noise"], (0, 2, 1)), np.float32)
-    whole = gpu.GpuBatch(
-        robot,
-        largest,
-        controller,
-        threads=threads,
-        block=block,
-        one_loop=one_loop,
-        dt=dt,
-        joints=joints,
-        free=list(drawn),
-        **options,
-    )
-    if at_once > 1:
-        bounded = whole.source.text.replace("__launch_bounds__(BLOCK, 1)", f"__launch_bounds__(BLOCK, {at_once})")
-        whole.source.text = bounded
-        whole.backend = gpu.CudaBackend(whole.source)
-    compiled = time.perf_counter() - began
-    whole.set({key: value for key, value in drawn.items() if key != "controller.noise"})
-    rows = whole.source.input_rows("controller.noise")
-    start, kernel, found = whole.state.copy(), whole.backend.function, []
+    options = {"threads": threads, "one_loop": one_loop, "block": block}
+    if not name:
+        batch = gpu.GpuBatch(load("mini_cheetah"), 65536, bench.controller(), **options, **bench.options(True))
+        with _LOCK.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            batch.run(100)
+            rows, kernel = [], batch.backend.function
+            for apart in (False, True):
+                if apart:
+                    bench._set_apart(batch)
+                    batch.run(20)
+                seconds = bench.least_seconds(batch, 500, 3)
+                rows.append({"name": "apart" if apart else "alike", "robots": 65536, "block": batch.source.block})
+                rows[-1] |= {"threads": batch.source.threads, "steps_per_second": 65536 * 500 / seconds}
+                rows[-1] |= {"registers": kernel.num_regs, "local_bytes": kernel.local_size_bytes}
+        return rows
+    bench.used_timings(name, sizes=(32,), **options)  # compiled, and kept by CuPy
     with _LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for n in SIZES:
-            part = gpu.GpuBatch.__new__(gpu.GpuBatch)
-            part.__dict__.update(whole.__dict__, n=n)
-            part.state, part.inputs = start[:, :n].copy(), whole.inputs[:, :n].copy()
-
-            def policy(part: gpu.GpuBatch = part, n: int = n) -> None:
-                for noise in noises:
-                    part.inputs[rows] = noise[:, :n]
-                    part.run(ticks)
-
-            policy()  # 0.4 s from the stand
-            held = timed(cp, policy, 3)
-            long = timed(cp, lambda part=part: part.run(ticks * _LAUNCHES), 3)
-            finite, standing = bool(cp.isfinite(part.state).all()), float((part.q[:, 2] > 0.15).mean())
-            part.inputs[...] = part.inputs[:, :1].copy()
-            part.state[...] = start[:, :1]
-            part.run(round(0.4 / dt))
-            alike = timed(cp, lambda part=part: part.run(ticks * _LAUNCHES), 3)
-            steps = n * ticks * _LAUNCHES
-            found.append(
-                {
-                    "model": model,
-                    "dt": dt,
-                    "threads": whole.source.threads,
-                    "one_loop": one_loop,
-                    "block": whole.source.block,
-                    "at_once": at_once,
-                    "robots": n,
-                    "millions_as_used": round(1e-6 * steps / held, 1),
-                    "millions_one_launch": round(1e-6 * steps / long, 1),
-                    "millions_alike": round(1e-6 * steps / alike, 1),
-                    "registers": kernel.num_regs,
-                    "local_bytes": kernel.local_size_bytes,
-                    "compile_seconds": round(compiled, 1),
-                    "finite": finite,
-                    "standing": round(standing, 4),
-                }
-            )
-    return found
+        return bench.used_timings(name, **options)
 
 
-def timed(cp: object, work: object, times: int) -> float:
-    best = np.inf
-    for _ in range(times):
-        start, stop = cp.cuda.Event(), cp.cuda.Event()
-        start.record()
-        work()
-        stop.record()
-        stop.synchronize()
-        best = min(best, 1e-3 * cp.cuda.get_elapsed_time(start, stop))
-    return best
+def line(row: dict, one: dict) -> str:
+    rates = [f"{1e-6 * row[key]:.0f}" for key in row if key.startswith("steps_per_second")]
+    how = f"{row['threads']} threads {'one loop' if one['one_loop'] else 'nested'} block {row['block']}"
+    kernel = f"{row['registers']} registers {row['local_bytes']} bytes"
+    return f"{row['name']}: {how}: {row['robots']}: {' '.join(rates)} M ({kernel}) standing {row.get('standing')}"
 
 
 def main() -> None:
@@ -157,12 +83,12 @@ def main() -> None:
                 continue
             running.remove(item)
             text, errors = process.communicate()
-            found = (
-                json.loads(text.splitlines()[-1]) if process.returncode == 0 else [{**one, "failed": errors[-2000:]}]
-            )
-            rows += found
-            for row in found:
-                print(json.dumps(row), flush=True)
+            if process.returncode != 0:
+                print("failed", one, errors[-500:], flush=True)
+                continue
+            found = json.loads(text.splitlines()[-1])
+            rows += [{**row, "one_loop": one["one_loop"]} for row in found]
+            print("\n".join(line(row, one) for row in found), flush=True)
             out.write_text(json.dumps(rows, indent=1))
         time.sleep(0.2)
 

@@ -47,8 +47,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         return robot
     if "stand" not in robot.poses:
         if robot.floating and any(len(own_joints(robot, k)) > 1 for k in range(robot.nf)):
-            said = f"{file.name}: it has no stand: {why_no_stand(robot)}"
-            warnings.warn(said, ModelWarning, stacklevel=callers_level())
+            reported = f"{file.name}: it has no stand: {why_no_stand(robot)}"
+            warnings.warn(reported, ModelWarning, stacklevel=callers_level())
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})

@@ -157,7 +157,7 @@ def _print(robot: str, result: dict[str, Json]) -> None:
         both.add_column(title, justify="right")
     speeds = ("" if value is None else f"{value:.3f} m/s" for value in result["mean_speed"])
     commanded = result["commanded_speed"]
-    both.add_row("mean speed" if commanded is None else f"mean speed, of {commanded:.3g} m/s", *speeds)
+    both.add_row("mean speed" if not commanded else f"mean speed, of {commanded:.3g} m/s", *speeds)
     both.add_row("fell", *("yes" if fell else "no" for fell in result["fell"]))
     both.add_row("largest vertical force, mean over 10 ms", *(f"{value:.0f} N" for value in result["peak_force_mean"]))
     both.add_row("largest vertical force in a step", *(f"{value:.0f} N" for value in result["peak_force"]))

@@ -77,7 +77,7 @@ def command(
 
     wanted = _wanted(forward, sideways, turn, duration)
     if out is not None and (out.suffix != ".mcap" or not out.parent.is_dir()):
-        raise InputError(f"a recording is an .mcap file in a folder that is there, got '{out}'")
+        raise InputError(f"a recording must be an .mcap file in an existing folder, got '{out}'")
     model = _ready(load_robot(robot))
     spoken = protocol_of(model, protocol)  # before any long work
     pilot = _pilot(controller, model)
@@ -224,4 +224,4 @@ def _pilot(name: str, robot: Robot) -> Controller:
         estimated.prepare(robot, compiling.compile)
         return estimated
     known = ", ".join((*COMMAND_CONTROLLERS, LEARNED))
-    raise InputError(f"a robot is driven by {known} or by a policy's file ({', '.join(SUFFIXES)}), not by {name!r}")
+    raise InputError(f"the controller must be {known} or a policy file ({', '.join(SUFFIXES)}), not {name!r}")

@@ -118,5 +118,5 @@ def _written(robot: Robot, name: str, folder: Path, written_as: str, options: di
         simulation_named(robot, name, **options), folder, Path(name).stem, controlled=name != "step"
     )
     if not binary:
-        note("no C compiler was found: the unit holds its sources and how to build them, and no binary")
+        note("no C compiler was found: the FMU contains its sources and their build description, but no binary")
     return [path]

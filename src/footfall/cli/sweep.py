@@ -65,7 +65,7 @@ def command(
             allow_code=allow_code,
         )
     if outcome.dropped:
-        note(f"{outcome.dropped} lines of the journal could not be read; their items were done again")
+        note(f"{outcome.dropped} lines of the journal could not be read; their items were repeated")
     if as_json:
         print_json(_json(outcome))
     else:

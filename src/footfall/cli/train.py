@@ -86,6 +86,10 @@ def command(
         typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="Range of a randomized parameter: latency=0:2."),
     ] = None,
     motors: MotorsOption = None,
+    contact: Annotated[
+        str | None,
+        typer.Option("--contact", help="What it learns on: default, yielding, planning (quick steps of 5 ms)."),
+    ] = None,
     log: Annotated[
         list[str] | None,
         typer.Option("--log", help="Also log to tensorboard, or to wandb (offline unless WANDB_MODE is set)."),
@@ -137,6 +141,7 @@ def command(
                 history=history,
                 randomise=_ranges(randomise or []),
                 motors=motors,
+                contact=contact,
                 progress=report_progress,
                 log=log or (),
                 allow_code=allow_code,
@@ -183,7 +188,7 @@ def _write_example(name: str, out: Path | None) -> None:
             file.write(text)
     except FileExistsError:
         raise InputError(f"{out} exists already: remove it, or choose another name") from None
-    tell(f"the task {name} is in {out}: change it, then  footfall train ROBOT --task {shlex.quote(str(out))}")
+    tell(f"the task {name} is in {out}: edit it, then run  footfall train ROBOT --task {shlex.quote(str(out))}")
 
 
 def _stopped(trained: Trained) -> None:
@@ -192,8 +197,8 @@ def _stopped(trained: Trained) -> None:
 
     done = trained.training.curve[-1]
     note(
-        f"training {END_WORDS[trained.ended]} after iteration {int(done['iteration'])}: the policy of then is"
-        f" {trained.policy}; go on with:  {resume_command(trained)}"
+        f"training {END_WORDS[trained.ended]} after iteration {int(done['iteration'])}, policy saved to"
+        f" {trained.policy}; continue with:  {resume_command(trained)}"
     )
 
 
@@ -234,7 +239,7 @@ def _summarise(trained: Trained) -> None:
     )
     tell(f"score: {training.task.score_meaning}")
     if trained.mastered is not None:
-        tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
+        tell(f"the saved policy is the best one: it masters {100 * trained.mastered:.0f} % of the evaluation")
     tell(f"{END_WORDS[trained.ended]}; to train longer:  {resume_command(trained)}")
 
 

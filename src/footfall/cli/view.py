@@ -78,7 +78,7 @@ def command(
     if Path(subject).suffix == ".mcap":
         seen, title = load_recording(subject, model), Path(subject).name
     elif model is not None:
-        raise InputError("--model is for recordings: give a robot's file in place of the robot")
+        raise InputError("--model is for recordings: pass the model file in place of the robot")
     else:
         seen = load_robot(subject)
     own: Controller | None = None

@@ -19,8 +19,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
+from footfall import compiling
 from footfall.adapters import function_name
 from footfall.checks import checked_number, positive_number, whole_number
 from footfall.contact.ground import Ground
@@ -39,6 +42,7 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains, walk_gains
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS
+from footfall.kinematics.forward import foot_positions
 from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
@@ -49,6 +53,7 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
@@ -80,10 +85,11 @@ class Moment:
     goal: Float[ndarray, "n"]  # by ``PlanningTask.goal``
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     ground: Ground  # of the rollouts
+    weights: Mapping[str, float] = field(default_factory=dict)  # of the task's terms
 
 
 class PlanningTask(ABC):
-    """What a sampling planner does: the cost of a step in plain NumPy, traced into the rollout.
+    """A task of a sampling planner: the cost of a step in plain NumPy, traced into the rollout.
 
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """
@@ -91,6 +97,7 @@ class PlanningTask(ABC):
     gait_period: float | None = None  # [s] of a periodic motion: new knots are what was planned one period ago
     gain: float = 1.0  # factor of the gains of the joints
     settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
+    weights: ClassVar[Mapping[str, float]] = {}  # of terms of the cost; ``Sampling.weights`` may change while it runs
 
     @property
     def name(self) -> str:
@@ -112,11 +119,15 @@ class PlanningTask(ABC):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
         """Return the state in which a run of the command line starts; standing if None."""
+        return None
+
+    def terrain_of(self, friction: float) -> Ground | None:
+        """Return the ground that the task is meant for, where a run of the command line is on a plane."""
         return None
 
     @property
@@ -360,16 +371,18 @@ class PlanningModel:
 
     def moment(self, t: Operand, q: Operand, v: Operand, acted: PyTree, values: Operand, goal: Operand) -> Moment:
         """Return what a cost sees of a step; without forces where none acted."""
-        robot = self.world.robot
+        robot, names = self.world.robot, tuple(self.task.weights)
+        n = goal.shape[0] - len(names)  # the weights come behind the goal
         return Moment(
             q=q,
             v=v,
             torque=np.zeros(robot.nj) if acted is None else acted.motor,
             target=values,
             t=t,
-            goal=goal,
+            goal=goal[:n],
             forces=np.zeros((robot.nf, 3)) if acted is None else acted.forces[: robot.nf],
             ground=self.world.ground,
+            weights={name: goal[n + k] for k, name in enumerate(names)},
         )
 
 
@@ -421,6 +434,27 @@ def predict(
     return (q, v, memory), path
 
 
+def foresee(
+    model: PlanningModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    values: Float[ndarray, "m np"],
+    t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
+) -> Float[ndarray, "m p 3"]:
+    """Return the positions of the base and of all feet after a step for every row of values [m]."""
+    robot = model.world.robot
+
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, PyTree]:
+        q, v, now, memory = carry
+        after, _, memory = model.step(now, q, v, row, command, memory)
+        places = np.concatenate([after.q[None, :3], foot_positions(robot, after.q)])
+        return (after.q, after.v, now + model.dt, memory), places
+
+    return nptrace.scan(body, (q, v, t, memory), values)[1]
+
+
 def average(
     method: str, costs: Float[ndarray, "n"], knots: Float[ndarray, "n k nj"], temperature: float, elite: int
 ) -> Float[ndarray, "k nj"]:
@@ -461,6 +495,63 @@ def feedback_gains(
     weights /= weights.sum()
     off = changes - weights @ changes
     return -np.tensordot(weights[:, None, None] * knots, off, (0, 0)) / scale
+
+
+@dataclass(eq=False)
+class ThreadedRollouts:
+    """Rollouts on SIMD lanes, with the samples shared out among threads."""
+
+    compiled: Callable[..., ndarray]
+    threads: int
+
+    def __post_init__(self) -> None:
+        self.pool = ThreadPoolExecutor(self.threads)
+
+    def __call__(self, q: ndarray, v: ndarray, knots: ndarray, *shared: PyTree) -> ndarray:
+        parts = np.array_split(np.arange(len(knots)), min(self.threads, len(knots)))
+
+        def part(rows: ndarray) -> ndarray:
+            return self.compiled(*(x if x.ndim == 1 else x[rows] for x in (q, v)), knots[rows], *shared)
+
+        return np.concatenate(list(self.pool.map(part, parts)))
+
+
+class CudaRollouts:
+    """Rollouts on a GPU, one thread per sample; knots and costs stay on the card."""
+
+    KERNEL = "footfall_rollout"
+
+    def __init__(self, model: PlanningModel, *examples: PyTree, block: int = 64) -> None:
+        from nptrace.codegen import cuda, emit
+
+        sizes = [sum(int(np.size(x)) for x in tree.flatten(each)[0]) for each in examples]
+        program = compiling.program(rollout, model, *examples)
+        areas = ["rest" if k == 2 else "shared" for k in range(len(sizes))]  # the knots alone differ
+        self.layout, self.program, self.block = emit.Layout(tuple(zip(areas, sizes))), program, block
+        self.text = cuda.source(program, self.layout, self.KERNEL, np.float32, block)
+
+    def numbers(self, q: ndarray, v: ndarray, *shared: PyTree) -> Float[ndarray, "n"]:
+        """Return what all samples share as one row of numbers."""
+        leaves = tree.flatten((q, v, *shared))[0]
+        return np.concatenate([np.ravel(np.asarray(x, np.float32)) for x in leaves])
+
+    @cached_property
+    def launch(self) -> Any:
+        """Return the kernel, compiled on the GPU."""
+        from footfall.sim.gpu import OPTIONS, cupy
+
+        module = cupy().RawModule(code=self.text, options=OPTIONS, backend="nvrtc")
+        return module.get_function(f"{self.KERNEL}_evaluate")
+
+    def __call__(self, q: ndarray, v: ndarray, knots: Any, *shared: PyTree) -> Any:
+        from footfall.sim.gpu import cupy
+
+        xp, n = cupy(), len(knots)
+        rest = xp.ascontiguousarray(xp.asarray(knots, xp.float32).reshape(n, -1).T)
+        out, nothing = xp.empty((1, n), xp.float32), xp.zeros(1, xp.float32)
+        arguments = nothing, rest, xp.asarray(self.numbers(q, v, *shared)), out, np.int32(n)
+        self.launch((-(-n // self.block),), (self.block,), arguments)
+        return out[0]
 
 
 def planning_contact(robot: Robot) -> Planning:
@@ -510,6 +601,7 @@ class _Planner:
     act: Callable[..., tuple[JointCommand, PyTree]]  # joint command of values of the plan
     interval: float  # between two knots [s]
     horizon: int  # steps of a rollout
+    foresee: Callable[..., ndarray] | None = None  # for pictures
 
 
 _PLANNED: dict[str, type[Planned]] = {"targets": JointTargets, "torques": JointTorques}
@@ -527,6 +619,16 @@ def _checked_noise(given: Given) -> Float[ndarray, "*k n"]:
     return noise
 
 
+def _here(array: Any) -> ndarray:
+    """Return an array of the processor or of a GPU as one of the processor."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def _array_module(array: Any) -> Any:
+    """Return NumPy, or CuPy for an array on a GPU."""
+    return np if isinstance(array, ndarray) else import_module("cupy")
+
+
 def _by_task() -> Any:
     """Return a field whose default is that of the task's ``settings``, or of ``_DEFAULTS``."""
     return field(default=None)
@@ -536,7 +638,7 @@ def _by_task() -> Any:
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
 
-    The targets of the joints, or what else is ``planned``, follow a spline. A plan takes effect one planning period
+    The joint targets, or other ``planned`` values, follow a spline. A plan takes effect one planning period
     after the state it was made from, so that planning may take all of its period.
 
     >>> def still(robot, now):
@@ -573,6 +675,8 @@ class Sampling(Controller):
         collisions: Links that touch the ground in the rollouts.
         self_collision: As of ``Simulation``, in the rollouts.
         model: Robot of the rollouts; the simulated one unless given.
+        device: ``cpu``, or ``cuda`` for samples on a GPU.
+        threads: Threads of the processor that roll out samples.
         seed: Of the noise.
     """
 
@@ -601,6 +705,8 @@ class Sampling(Controller):
     model: Robot | None = None
     planned: Planned | str = "targets"
     feedback: int = 0
+    device: str = "cpu"
+    threads: int = 1
     seed: int = 0
 
     info = ControllerInfo(traceable=False, follows_command=True)
@@ -624,6 +730,11 @@ class Sampling(Controller):
             if (value := getattr(self, key)) is not None:
                 checked_number(value, f"{key} of sampling", 0.0)
         self.feedback = whole_number(self.feedback, "feedback of sampling", 0, self.samples)
+        self.threads = whole_number(self.threads, "threads of sampling", 1, 1024)
+        if self.device not in ("cpu", "cuda"):
+            raise unknown("device of sampling", self.device, ("cpu", "cuda"))
+        if self.device == "cuda" and self.feedback:
+            raise InputError("feedback of sampling needs the device cpu")
         if isinstance(self.planned, str):
             if self.planned not in _PLANNED:
                 raise unknown("contents of a plan", self.planned, _PLANNED)
@@ -640,6 +751,7 @@ class Sampling(Controller):
                 raise InputError(
                     f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz"
                 )
+        self.weights = dict(self.task.weights)  # may be changed while it runs
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
@@ -669,6 +781,11 @@ class Sampling(Controller):
         walks = tuple(robot.foot_names) == LEGS and "stand" in robot.poses
         kp, kd = (self.task.gain * gain for gain in (walk_gains(robot) if walks else stand_gains(robot)))
         return (kp if self.kp is None else self.kp), (kd if self.kd is None else self.kd)
+
+    def goal_now(self, goal: Given) -> Float[ndarray, "n"]:
+        """Return a goal of the task with the present weights behind it."""
+        values = [float(self.weights[name]) for name in self.weights]
+        return np.concatenate([np.asarray(goal, dtype=float).reshape(-1), values])
 
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> dict[str, PyTree]:
@@ -724,8 +841,7 @@ class Sampling(Controller):
             dt=self.dt,
             planned=planned.at_rate(1.0 / self.dt),
         )
-        goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
-        goal = np.asarray(goal, dtype=float).reshape(-1)
+        goal = self.goal_now(*self.task.goal(0.0, q, v, Command(), self.task.start(robot))[:1])
         check_cost(model, q, v, goal)
         size, S, m = planned.size(robot), self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
         if self.noise.shape[-1] > size or (self.noise.ndim == 2 and len(self.noise) != self.knots):
@@ -733,21 +849,14 @@ class Sampling(Controller):
                 f"noise of sampling has shape {self.noise.shape}, which does not fit {self.knots} knots of {size}"
             )
         first, wanted = planned.start(robot), np.zeros(len(_COMPONENTS))
-        rolled = compile(
-            rollout,
-            model,
-            q,
-            v,
-            np.zeros((self.knots, size)),
-            np.zeros((S, self.knots)),
-            goal,
-            0.0,
-            wanted,
-            first,
-            target="batch",
-            dtype=np.float32,
-            verify=False,
-        )
+        examples = q, v, np.zeros((self.knots, size)), np.zeros((S, self.knots)), goal, 0.0, wanted, first
+        rolled: Callable[..., Any]
+        if self.device == "cuda":
+            rolled = CudaRollouts(model, *examples)
+            _ = rolled.launch
+        else:
+            rolled = compile(rollout, model, *examples, target="batch", dtype=np.float32, verify=False)
+            rolled = rolled if self.threads == 1 else ThreadedRollouts(rolled, self.threads)
         ahead = compile(predict, model, q, v, np.zeros((m, size)), 0.0, wanted, first, verify=False)
         act: Callable[..., tuple[JointCommand, PyTree]] = partial(planned.command, model)
         if not isinstance(planned, JointTargets | JointTorques):
@@ -834,15 +943,15 @@ class Sampling(Controller):
         weights = spline_weights(
             now - begin + self.dt * (np.arange(planner.horizon) + 0.5), self.knots, planner.interval, self.spline
         )
-        after = [weights.astype(np.float32), np.asarray(goal, np.float32).reshape(-1), np.float32(now)]
+        after = [weights.astype(np.float32), np.float32(self.goal_now(goal)), np.float32(now)]
         after += [wanted.astype(np.float32), inner]
 
-        def cost(q: ndarray, v: ndarray, knots: ndarray) -> Float[ndarray, "n"]:
+        def cost(q: ndarray, v: ndarray, knots: Any) -> Any:
             found = planner.rollout(q.astype(np.float32), v.astype(np.float32), knots, *after)
-            found = np.asarray(found, dtype=float)
+            found = found.astype(float)
             return np.where(np.isfinite(found), found, _WORST)
 
-        random = np.random.Generator(np.random.Philox(key=[self.seed, memory["plan"]]))
+        random = self._generator(memory["plan"])
         size, elite = self._noise(mean, float(task.noise_gain(robot, q))), self.elite or max(2, self.samples // 20)
         elite, last, candidates, gains = min(elite, self.samples), mean, list[ndarray](), None
         for iteration in range(self.iterations):
@@ -850,13 +959,13 @@ class Sampling(Controller):
             costs = cost(q, v, samples)
             if costs.min() >= _WORST:
                 break
-            mean = average(self.method, costs, samples, self.temperature, elite)
-            best = np.argpartition(costs, elite - 1)[:elite]
+            mean = _here(average(self.method, costs, samples, self.temperature, elite))
             size = 0.5 * size
             if self.method == "cem":
-                size = np.maximum(0.3 * size, np.minimum(samples[best].std(axis=0), 2.0 * size)).astype(np.float32)
-            candidates = [mean, samples[np.argmin(costs)]]
-        chosen, lost = self._feasible([*candidates, last, np.zeros_like(last)], lambda knots: cost(q, v, knots))
+                spread = _here(samples[np.argpartition(costs, elite - 1)[:elite]].std(axis=0))
+                size = np.maximum(0.3 * size, np.minimum(spread, 2.0 * size)).astype(np.float32)
+            candidates = [mean, _here(samples[np.argmin(costs)])]
+        chosen, lost = self._feasible([*candidates, last, np.zeros_like(last)], lambda knots: _here(cost(q, v, knots)))
         if lost:  # the robot stands, and the next plan starts from there
             chosen = np.zeros_like(mean)
         elif self.feedback:
@@ -935,6 +1044,15 @@ class Sampling(Controller):
             knots, begin = np.concatenate([knots[1:], new[None]]), begin + interval
         return knots, begin
 
+    def _generator(self, plan: int) -> Any:
+        """Return the random numbers of a plan, on the device."""
+        if self.device == "cpu":
+            return np.random.Generator(np.random.Philox(key=[self.seed, plan]))
+        from footfall.sim.gpu import cupy
+
+        random = cupy().random
+        return random.Generator(random.Philox4x3210(hash((self.seed, plan)) % 2**31))
+
     def _noise(self, mean: Float[ndarray, "k np"], gain: float) -> Float[ndarray, "k np"]:
         """Return the standard deviation of every value; it grows along the horizon unless it is given per knot."""
         K, n = mean.shape
@@ -949,17 +1067,32 @@ class Sampling(Controller):
         """Return knots of all samples; the first of them is the last plan."""
         assert self._planner is not None
         n = self.samples
-        noise = random.standard_normal((n, *mean.shape), dtype=np.float32) * size
-        noise *= random.choice(_SIZES, n)[:, None, None]
+        noise = random.standard_normal((n, *mean.shape), dtype=np.float32)
+        xp = _array_module(noise)
+        sizes = xp.asarray(_SIZES)[random.integers(0, len(_SIZES), n)]
+        noise = noise * xp.asarray(size) * sizes[:, None, None]
         noise[0] = 0.0
-        knots = noise + mean.astype(np.float32)
+        knots = noise + xp.asarray(mean.astype(np.float32))
         if first:
             share = n // 8
             for k, center in enumerate(self._planner.centers):
                 rows = slice(n - (k + 1) * share, n - k * share)
-                knots[rows] = noise[rows] + center.astype(np.float32)
-                knots[rows.start] = center
-        return np.clip(knots, self._planner.lower, self._planner.upper)
+                knots[rows] = noise[rows] + xp.asarray(center.astype(np.float32))
+                knots[rows.start] = xp.asarray(center.astype(np.float32))
+        return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
+
+    def planned_path(self, simulation: Simulation) -> Float[ndarray, "m p 3"]:
+        """Return where the present plan takes the base and the feet of a simulation, for pictures [m]."""
+        assert self._planner is not None
+        memory, robot = simulation.state.memory, simulation.robot
+        while "plan" not in memory:  # of what wraps this controller
+            memory = memory["inner"]
+        command = np.array([getattr(simulation.command_now, x) for x in _COMPONENTS])
+        values = self._values(memory, simulation.time + self.dt * (np.arange(self._planner.horizon) + 0.5))
+        given = simulation.q, simulation.v, values, simulation.time, command, memory["inner"]
+        if self._planner.foresee is None:
+            self._planner.foresee = compiling.compile(foresee, self._planner.model, *given, verify=False)
+        return np.asarray(self._planner.foresee(*given)).reshape(-1, 1 + robot.nf, 3)
 
     @property
     def processor_time_per_plan(self) -> float:

@@ -57,9 +57,10 @@ METHOD = (
     " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
     " Euler; 1 iteration: one of its solver with four of its line search."
 )
-_WARM, _STEPS, _HELD = 0.3, 100, 0.02  # [s], steps that are timed, [s]
+HELD = 0.02  # [s] that noise is held
+_WARM, _STEPS = 0.3, 100  # [s], steps that are timed
 _BATCH, _PEER = 128, 16  # robots
-_NOISE = 0.05  # [rad]
+NOISE = 0.05  # [rad]
 _NATIVE, _PEERS = "native implicit, as used", "mujoco.rollout {}, as used"
 _LOWEST = 0.15  # [m], of the trunk of a robot that has not fallen
 
@@ -88,8 +89,8 @@ def crowd(dt: float = DT) -> Crowd:
     times = random.uniform(0.0, gait.period, _BATCH)[:, None] + dt * np.arange(steps)
     strides = np.repeat(random.uniform(0.0, 1.5, _BATCH)[:, None], steps, axis=1)
     at = compiling.compile(target, None, 0.0, 1.0, target="batch", verify=False)(times.ravel(), strides.ravel())
-    held = round(_HELD / dt)
-    noise = _NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
+    held = round(HELD / dt)
+    noise = NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
     return Crowd(
         n=_BATCH,
         dt=dt,
@@ -121,7 +122,7 @@ class OwnTrot(Controller):
     rate: float  # [Hz]
     ahead: float = 0.0  # [s] of the other robots
     stride: float = 1.0
-    noise: Float[ndarray, "nj"] = field(default_factory=lambda: np.zeros(12))  # [rad]
+    noise: Float[ndarray, "pieces nj"] = field(default_factory=lambda: np.zeros((1, 12)))  # [rad], each for HELD
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         return {}
@@ -130,22 +131,25 @@ class OwnTrot(Controller):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
         at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
-        return JointCommand(position=at + self.noise, kp=subject.KP, kd=subject.KD), memory
+        piece = (t + 0.1 / self.rate) / HELD  # of the last one, once all are over
+        noise = np.stack([nptrace.lookup(self.noise, piece, float(j)) for j in range(robot.nj)])
+        return JointCommand(position=at + noise, kp=subject.KP, kd=subject.KD), memory
 
 
-def own_trot(dt: float = DT) -> OwnTrot:
-    return OwnTrot(gait=JointPD.tuned(subject.robot(), "trot").gait, rate=1.0 / dt)
+def own_trot(dt: float = DT, pieces: int = 1) -> OwnTrot:
+    gait = JointPD.tuned(subject.robot(), "trot").gait
+    return OwnTrot(gait=gait, rate=1.0 / dt, noise=np.zeros((pieces, subject.robot().nj)))
 
 
-def drawn(n: int, period: float, launches: int) -> dict[str, ndarray]:
-    """Parameters of robots of ``OwnTrot``, drawn as those of a crowd, by path; noise for each of the launches."""
+def drawn(n: int, period: float, pieces: int) -> dict[str, ndarray]:
+    """Parameters of robots of ``OwnTrot``, drawn as those of a crowd, by path."""
     random = np.random.default_rng(29)
     return {
         "trunk.mass": random.uniform(2.8, 4.2, n),
         "ground.friction": random.uniform(0.4, 1.0, n),
         "controller.ahead": random.uniform(0.0, period, n),
         "controller.stride": random.uniform(0.0, 1.5, n),
-        "controller.noise": _NOISE * random.standard_normal((launches, n, 12)),
+        "controller.noise": NOISE * random.standard_normal((n, pieces, 12)),
     }
 
 

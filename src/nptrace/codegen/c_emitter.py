@@ -223,7 +223,7 @@ class CEmitter:
         return self.new(f"(real)({low} & {self.word_const(2**bits - 1)})" if shift + bits < 32 else f"(real){low}")
 
     def steps(self) -> str:
-        raise NotImplementedError("a loop over the steps of a batch runs as machine code")
+        raise NotImplementedError("a loop over the steps of a batch cannot be written as C")
 
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
         """A call of the generator, which is written once beside the program."""

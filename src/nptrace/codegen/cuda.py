@@ -5,7 +5,7 @@ Memory is laid out as (scalar, element), so that neighbouring threads read neigh
 shared, steps, elements)``, which keeps the state in registers for all its steps. A program whose steps are one loop
 (``flattening.across_steps``) makes them itself. What a reversed loop saves is local.
 Compile with ``--fmad=false``: the program says itself where a multiply-add is fused. The second launch bound, one block
-at least, keeps ptxas from giving a long kernel 32 registers, which it does where it finds that many would not do either.
+at least, keeps ptxas from giving a long kernel 32 registers, as it does where 255 are not enough either.
 """
 
 from __future__ import annotations

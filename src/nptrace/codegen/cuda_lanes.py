@@ -77,7 +77,7 @@ def _check(program: Program, layout: Layout) -> None:
         raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
     locations = layout.locations()
     if any(s.op == "lookup_input" and locations[s.detail[0]][0] == "state" for s in walk(program.body)):
-        raise InputError("a table that is part of the state cannot be split among the threads of a element")
+        raise InputError("a table that is part of the state cannot be split among the threads of an element")
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:

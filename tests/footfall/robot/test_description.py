@@ -178,7 +178,7 @@ def test_an_axis_is_normalised():
                     Link(name="rod", mass=1.0, inertia=GOOD),
                 ]
             },
-            "robot 'arm' has two of the link 'rod'",
+            "robot 'arm' has two links named 'rod'",
         ),
         (
             {
@@ -187,7 +187,7 @@ def test_an_axis_is_normalised():
                     Foot(name="tip", link="base", position=(0, 0, 0)),
                 ]
             },
-            "two of the foot 'tip'",
+            "two feet named 'tip'",
         ),
         (
             {"feet": [Foot(name="tip", link="toe", position=(0, 0, 0))]},
@@ -206,7 +206,7 @@ def test_bad_robots_are_refused_in_one_sentence(change, message):
 
 def test_two_joints_of_one_name_are_refused():
     links = [Link(name=name, mass=1.0, inertia=GOOD) for name in "abc"]
-    with pytest.raises(ModelError, match="two of the joint 'j'"):
+    with pytest.raises(ModelError, match="two joints named 'j'"):
         Robot(
             name="r",
             links=links,
@@ -379,3 +379,13 @@ def test_feet_are_found_by_the_spellings_of_other_makers_and_links_are_never_tak
     np.testing.assert_array_equal(*found)
     with pytest.raises(InputError, match="foot LH has two targets"):
         inverse(robot, {"LH": raised, "RL": raised}, q=q)
+
+
+def test_parts_are_found_by_number_and_by_name():
+    robot = library.load("mini_cheetah")
+    assert robot.joints["LF_knee"] is robot.joint("LF_knee")
+    assert robot.links["trunk"] is robot.links[0]
+    assert robot.joints[:2] == tuple(robot.joints)[:2]
+    assert type(robot.replace({"trunk.mass": 4.0}).links) is type(robot.links)
+    with pytest.raises(InputError, match="unknown joint 'FL_knee'"):
+        robot.joints["FL_knee"]

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from cuda_on_processor import COMPILER, emulate, pointer
 
 import footfall as ff
 from footfall.control import Moment, PlanningTask, Sampling
@@ -12,6 +13,7 @@ from footfall.sim.sampling import (
     METHODS,
     SPLINES,
     ControllerParameters,
+    CudaRollouts,
     average,
     feedback_gains,
     planning_contact,
@@ -146,7 +148,7 @@ def test_it_hops():
     assert 0.07 < lowest.max() < 0.2
 
 
-# -- what a plan holds, and how it is made ------------------------------------------------------------------------------
+# -- what a plan holds, and how it is made ---------------------------------------------------------------------------
 def crouches(**options):
     """Return how far from a crouch of 5 cm a robot ends that is planned for."""
 
@@ -177,7 +179,7 @@ def test_it_plans_numbers_of_any_traced_controller():
     def fast(robot, now):
         return 10.0 * (now.v[3] - 0.3) ** 2 + 5.0 * now.v[2] ** 2 + 0.01 * now.target[0] ** 2
 
-    trot = ff.control.JointPD.tuned(CHEETAH, "trot", speed=0.0)
+    trot = ff.control.JointPD.tuned(CHEETAH, "trot")
     stride = ControllerParameters(trot, ("command.forward",), scale=(0.3,))
     planner = Sampling(fast, planned=stride, samples=32, knots=5, noise=0.5)
     sim = standing(planner, command=ff.Command())
@@ -188,7 +190,7 @@ def test_parameters_that_a_controller_does_not_have_are_refused():
     trot = ff.control.JointPD.tuned(CHEETAH, "trot")
     with pytest.raises(InputError, match="did you mean"):
         ControllerParameters(trot, ("command.forwards",))
-    with pytest.raises(InputError, match="controller.strid"):
+    with pytest.raises(InputError, match=r"controller\.strid"):
         ControllerParameters(trot, ("strid",))
 
 
@@ -219,7 +221,7 @@ def test_a_run_repeats_bit_for_bit_by_its_seed():
 
 
 def test_a_plan_takes_effect_one_period_after_the_state_it_was_made_from():
-    controller = Sampling(still, samples=16)
+    controller = Sampling(lambda robot, now: (now.q[2] - STAND + 0.1) ** 2, samples=64)
     standing(controller).run(0.001)
     memory, sensed = controller.start(CHEETAH), ff.Simulation(CHEETAH).sensed
     _, after = controller(0.0, CHEETAH, sensed, ff.Command(), memory)
@@ -299,3 +301,30 @@ def test_tasks_need_four_feet_and_unknown_ones_are_answered_with_the_nearest():
         task_named("walks", CHEETAH)
     with pytest.raises(InputError, match="four feet"):
         task_named("walk", ff.load("biped"))
+
+
+# -- threads and the GPU -----------------------------------------------------------------------------------------------
+def test_threads_give_the_bits_of_one():
+    one, two = (standing(Sampling(still, samples=40, threads=n, seed=3)).run(0.1).q for n in (1, 2))
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_rollouts_on_a_gpu_give_the_costs_of_lanes(tmp_path):
+    controller = Sampling(Walk(robot=CHEETAH), knots=3, samples=8)
+    sim = standing(controller)
+    sim.run(0.005)
+    planner, n = controller._planner, 8
+    task = planner.model.task
+    goal = controller.goal_now(task.goal(0.0, sim.q, sim.v, ff.Command(), task.start(CHEETAH))[0])
+    weights = spline_weights(0.01 * np.arange(planner.horizon), 3, planner.interval, "cubic")
+    knots = np.float32(0.1 * np.random.default_rng(3).normal(size=(n, 3, 12)))
+    shared = weights, goal, 0.1, np.zeros(6), ()
+    kernel = CudaRollouts(planner.model, sim.q, sim.v, knots[0].astype(float), *shared)
+    library = emulate(kernel.program, kernel.layout, np.float32, tmp_path)
+    rest, out = np.ascontiguousarray(knots.reshape(n, -1).T), np.zeros((1, n), np.float32)
+    library.run_evaluate(None, pointer(rest), pointer(kernel.numbers(sim.q, sim.v, *shared)), pointer(out), n)
+    singles = [np.asarray(x, np.float32) if np.size(x) else x for x in shared]
+    lanes = planner.rollout(np.float32(sim.q), np.float32(sim.v), knots, *singles)
+    assert np.allclose(out[0], lanes, rtol=1e-3)
