@@ -1,11 +1,11 @@
 """Drives by the profile CiA 402 (IEC 61800-7-201), as XiLing's are: state machine, modes, units, brake.
 
-A drive shows its state in bits of the status word, and changes it by commands in bits of the control word. ``Drive`` is
+A drive shows its state in bits of the status word, and changes it by commands in bits of the control word. ``ServoDrive`` is
 that table with a brake; ``Cia402Connection`` lets a ``Connection`` of joints be driven through one drive a joint: every
 write is a control word, a mode and a target, every read comes back through the drives' units.
 
-    >>> from footfall.hardware.cia402 import Drive, ControlCommand
-    >>> drive = Drive()
+    >>> from footfall.hardware.cia402 import ServoDrive, ControlCommand
+    >>> drive = ServoDrive()
     >>> for command in (ControlCommand.SHUTDOWN, ControlCommand.SWITCH_ON, ControlCommand.ENABLE_OPERATION):
     ...     _ = drive.control(command.value)
     >>> drive.state.name
@@ -124,7 +124,7 @@ def state_of(status: int) -> DriveState:
 
 
 @dataclass(kw_only=True)
-class Drive:
+class ServoDrive:
     """One drive: its state, its mode and target, and a brake that holds unless operation is enabled.
 
     The drive counts in increments: ``counts`` of them a radian; targets of torque are thousandths of ``rated`` [N m].
@@ -201,10 +201,15 @@ class Cia402Connection:
     """
 
     def __init__(
-        self, inner: Connection, mode: Mode, drives: Sequence[Drive] | None = None, kp: float = 100.0, kd: float = 2.0
+        self,
+        inner: Connection,
+        mode: Mode,
+        drives: Sequence[ServoDrive] | None = None,
+        kp: float = 100.0,
+        kd: float = 2.0,
     ) -> None:
         self.inner, self.mode, self.kp, self.kd = inner, Mode(mode), kp, kd
-        self.drives = [Drive() for _ in range(inner.robot.nj)] if drives is None else list(drives)
+        self.drives = [ServoDrive() for _ in range(inner.robot.nj)] if drives is None else list(drives)
         if len(self.drives) != inner.robot.nj:
             raise InputError(f"'{inner.robot.name}' has {inner.robot.nj} joints, got {len(self.drives)} drives")
         self._held: RobotState | None = None
@@ -293,9 +298,9 @@ __all__ = [
     "TRANSITIONS",
     "Cia402Connection",
     "ControlCommand",
-    "Drive",
     "DriveState",
     "Mode",
+    "ServoDrive",
     "command_of",
     "state_of",
 ]

@@ -8,7 +8,15 @@ import pytest
 import footfall as ff
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError
-from footfall.hardware.cia402 import BRAKE_RELEASED, Cia402Connection, ControlCommand, Drive, DriveState, Mode, state_of
+from footfall.hardware.cia402 import (
+    BRAKE_RELEASED,
+    Cia402Connection,
+    ControlCommand,
+    DriveState,
+    Mode,
+    ServoDrive,
+    state_of,
+)
 from footfall.hardware.simulated import SimulatedRobot
 
 # IEC 61800-7-201, as printed: commands by mask and value of the control word, ...
@@ -63,7 +71,7 @@ def expected(state: str, word: int, before: int) -> str:
 def test_every_control_word_in_every_state_is_the_published_transition(state: DriveState) -> None:
     for word in range(256):
         for before in (0x00, 0x80):
-            drive = Drive(state=state)
+            drive = ServoDrive(state=state)
             drive._word = before
             drive.control(word)
             assert drive.state.name == expected(state.name, word, before), hex(word)
@@ -72,7 +80,7 @@ def test_every_control_word_in_every_state_is_the_published_transition(state: Dr
 def test_the_status_word_shows_every_state_as_published() -> None:
     assert {state.name: state.value[1] for state in DriveState} == STATUS
     for state in DriveState:
-        assert state_of(Drive(state=state).status) is state
+        assert state_of(ServoDrive(state=state).status) is state
         for more in (0x10, 0x80, 0x200, 0x4000):  # voltage, warning, remote, the maker's own
             assert state_of(state.value[1] | more) is state
     with pytest.raises(InputError, match="shows no state"):
@@ -80,8 +88,12 @@ def test_the_status_word_shows_every_state_as_published() -> None:
 
 
 def test_the_brake_opens_after_its_delay_and_closes_on_faults_and_power_loss() -> None:
-    for end in (Drive.fail, Drive.lose_power, lambda drive: drive.control(ControlCommand.DISABLE_VOLTAGE.value)):
-        drive = Drive(release=0.05)
+    for end in (
+        ServoDrive.fail,
+        ServoDrive.lose_power,
+        lambda drive: drive.control(ControlCommand.DISABLE_VOLTAGE.value),
+    ):
+        drive = ServoDrive(release=0.05)
         for command in (ControlCommand.SHUTDOWN, ControlCommand.SWITCH_ON, ControlCommand.ENABLE_OPERATION):
             assert drive.braked
             drive.control(command.value)
@@ -98,7 +110,7 @@ def test_the_brake_opens_after_its_delay_and_closes_on_faults_and_power_loss() -
 
 
 def test_a_fault_ends_in_fault_and_a_rising_reset_alone_leaves_it() -> None:
-    drive = Drive(state=DriveState.OPERATION_ENABLED)
+    drive = ServoDrive(state=DriveState.OPERATION_ENABLED)
     drive.fail()
     drive.advance(1e-3)
     assert drive.state is DriveState.FAULT
@@ -150,11 +162,11 @@ def test_joints_follow_their_drives_in_every_mode(mode: Mode) -> None:
 
 def test_what_makes_no_drive_is_refused() -> None:
     with pytest.raises(InputError, match="counts of a drive"):
-        Drive(counts=0.0)
+        ServoDrive(counts=0.0)
     with pytest.raises(InputError, match="release"):
-        Drive(release=-1.0)
+        ServoDrive(release=-1.0)
     with pytest.raises(InputError, match="mode of operation"):
-        Drive().control(0x06, 9)
+        ServoDrive().control(0x06, 9)
     inner = SimulatedRobot(ff.load("xiling"), 1000.0)
     with pytest.raises(InputError, match="12 joints, got 1 drives"):
-        Cia402Connection(inner, Mode.PROFILE_TORQUE, [Drive()])
+        Cia402Connection(inner, Mode.PROFILE_TORQUE, [ServoDrive()])
