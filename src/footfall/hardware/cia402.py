@@ -1,8 +1,8 @@
 """Drives by the profile CiA 402 (IEC 61800-7-201), as XiLing's are: state machine, modes, units, brake.
 
 A drive shows its state in bits of the status word, and changes it by commands in bits of the control word.
-``ServoDrive`` is that table with a brake; ``Cia402Connection`` lets a ``Connection`` of joints be driven through one drive a joint: every
-write is a control word, a mode and a target, every read comes back through the drives' units.
+``ServoDrive`` is that table with a brake; ``Cia402Connection`` lets a ``Connection`` of joints be driven through one
+drive a joint: every write is a control word, a mode and a target, every read comes back through the drives' units.
 
     >>> from footfall.hardware.cia402 import ServoDrive, ControlCommand
     >>> drive = ServoDrive()
