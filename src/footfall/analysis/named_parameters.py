@@ -42,9 +42,9 @@ class NamedFit:
     robot: Robot
     values: dict[str, Scalar]
     deviations: dict[str, Scalar]
-    correlation: Float[ndarray, "count count"]  # between all numbers, names in the order of the alphabet
+    correlation: Float[ndarray, "count count"]  # between all parameters, in alphabetical order
     residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
-    before: Float[ndarray, "nv"]  # the same with the robot that was believed
+    before: Float[ndarray, "nv"]  # the same with the prior robot
     rows: int
 
     def __repr__(self) -> str:

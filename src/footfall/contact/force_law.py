@@ -53,8 +53,8 @@ class LinearisedForce:
 class ForceLaw(ContactModel):
     """A contact force that is a function of depth and velocity. Override ``law``.
 
-    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class nothing is chosen
-    within a step: it is predicted by the derivatives and corrected by what is ``allowed``.
+    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class, a step has no
+    modes: the force is predicted with the derivatives and limited by ``allowed``.
     """
 
     implicit: bool = True

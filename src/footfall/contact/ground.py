@@ -34,7 +34,7 @@ class Ground(ABC):
     """A surface that robots stand on.
 
     A simulation uses ``distance``, ``frame`` and ``friction_at``; a user-defined class needs only these.
-    The rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
+    The rest has defaults: the surface is drawn by its distance, is not stored in files, and has no MuJoCo form.
     """
 
     kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them

@@ -160,8 +160,8 @@ class Controller(ABC):
 class ControllerWrapper(Controller):
     """A controller around another one, ``inner``, to which it passes on everything that it does not override.
 
-    Its memory is the inner one's too, unless it has some of its own: then that is a dictionary with the inner one's
-    under "inner".
+    Its memory is that of the inner controller, or, if it has its own, a dictionary with the inner memory under
+    "inner".
     """
 
     inner: Controller

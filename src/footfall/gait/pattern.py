@@ -62,7 +62,7 @@ class Gait:
 
     name: str
     delays: tuple[float, float, float, float]  # of LF, RF, LH, RH [cycles]
-    duty: float  # fraction of a cycle that a foot is down
+    duty: float  # duty factor: fraction of a cycle in stance
     period: float  # of a cycle [s]
     stride: float = 0.1  # 2 L [m]; negative walks backwards
     height: float = 0.05  # of the swing, h [m]

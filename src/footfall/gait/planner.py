@@ -115,7 +115,7 @@ class WalkPlan:
     cycles: int = 5
     sway: float = 0.0
     rest: float = 0.5
-    load_time: float = 0.25  # of a swing's time, over which a foot gives its load away and takes it up
+    load_time: float = 0.25  # fraction of the swing time over which a foot is unloaded and loaded
     profile: Trapezoid = TRAPEZOID_PROFILE
     starts: Float[ndarray, "4"] = field(init=False)  # when each foot first lifts, in cycles
     footholds: Float[ndarray, "4 n 3"] = field(init=False)

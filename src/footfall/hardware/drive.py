@@ -57,9 +57,9 @@ class Driver:
     limits: SafetyLimits | None = None
     patience: float = PATIENCE
     seconds: float = 0.0  # since the first tick
-    cut: int = 0  # commands that were cut to the limits
+    cut: int = 0  # commands clipped to the limits
     unseen: int = 0  # ticks without a new state
-    frozen: int = 0  # of these, ticks with a state that was no newer than the one before
+    frozen: int = 0  # of these, ticks with a state that was not newer than the last
     reason: str = ""  # why it was damped, if it was
     phases: list[tuple[float, str]] = field(default_factory=list)
 

@@ -107,7 +107,7 @@ class PipeConnection:
 class ProcessController:
     """A controller in another program, which reads states from its standard input and writes commands.
 
-    ``patience`` [s]: a program that does not answer within it fails the run. ``lines``: it is one that ``footfall
+    ``patience`` [s]: a run fails if the program does not answer within this time. ``lines``: it is one that ``footfall
     export ROBOT locomotion`` wrote (``locomotion_main.c``): it gets q, v, the forces on the feet and the command
     (forward, sideways, turn, height, roll, pitch) as a line of numbers, and answers with one: position, velocity, kp,
     kd, torque.

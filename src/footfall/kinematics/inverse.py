@@ -74,12 +74,12 @@ def inverse(
         q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
         frame: Frame of the targets: ``world``, or ``trunk`` (the base).
         knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
-        foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps the posture's where
-            that reaches, and else lets it go.
+        foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps that of the posture
+        if the target is reachable with it.
         tolerance: Distance at which a foot counts as there [m].
         iterations: At most, from each of a few starts.
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
-        finish: Damped least squares takes over where an iteration has come near and crawls.
+        finish: Finish with damped least squares if the iteration converges slowly near the target.
 
     Returns:
         Joint positions of the whole robot, and per foot whether and how it was reached (``Inverse``).

@@ -141,7 +141,7 @@ class CustomTask(Task):
         return cls(WalkTask.of(robot), **options)
 
     def assess(self, policy: Policy | ImportedPolicy, **options: Any) -> Assessment:
-        """Evaluate a policy as the task without the changes does."""
+        """Evaluate a policy with the unchanged task."""
         return self.inner.assess(policy, **options)
 
     @property

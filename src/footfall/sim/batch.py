@@ -68,8 +68,8 @@ Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 class Batch(Summarised):
     """Many robots simulated by one compiled program. ``free`` names parameters that differ between them.
 
-    uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
-    unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+    uses_foot_forces: the controller uses the foot forces. dtype: float64 or float32. threads: all cores
+    unless given. Other options are those of ``Simulation``. A controller that cannot be traced raises an error.
 
     ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.

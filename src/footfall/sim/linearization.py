@@ -378,7 +378,7 @@ class LinearStep:
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
 
     def of(self, simulation: Simulation | None) -> LinearStep:
-        """Return the same step with the contact memory of a simulation of the same model, or with that of a start."""
+        """Return the same step with the contact memory of a simulation, or with its initial memory."""
         other = copy.copy(self)
         other.simulation = simulation
         return other

@@ -175,6 +175,9 @@ def plan(
         joints = {"joints": effects}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {}, own)
+    task = controller.task if isinstance(controller, Sampling) else None
+    if isinstance(task, PlanningTask) and options.ground == "plane":
+        ground = task.terrain_of(options.friction) or ground
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (
         options.controller in control_named.COMMAND_FOLLOWERS or is_policy(options.controller)
@@ -189,7 +192,6 @@ def plan(
         first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
     followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
     start = standing_start(robot, controller, ground, first, options.drop)
-    task = controller.task if isinstance(controller, Sampling) else None
     special: dict[str, Given] = {}
     if isinstance(task, PlanningTask):
         start = task.start_state(robot, options.seed) or start
@@ -352,10 +354,12 @@ def _sampling(robot: Robot, options: RunOptions, constants: Mapping[str, Given])
     refuse(options, "plans with its task", [*given(options, "constants"), *constants])
     refuse_rhythm(options)
     name = options.task or "walk"
-    if name != "walk":
+    if name not in ("walk", "climb"):
         refuse(options, f"does the task {name}", given(options, "gait", "speed"))
     task = task_named(name, robot, **({"gait": options.gait} if options.gait else {}))
     ground = ground_named(options.ground, options.seed, options.friction)
+    if options.ground == "plane":
+        ground = task.terrain_of(options.friction) or ground
     return Sampling(task, kp=options.kp, kd=options.kd, ground=ground, seed=options.seed), None
 
 

@@ -42,6 +42,7 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains, walk_gains
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS
+from footfall.kinematics.forward import foot_positions
 from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
@@ -118,11 +119,15 @@ class PlanningTask(ABC):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
         """Return the state in which a run of the command line starts; standing if None."""
+        return None
+
+    def terrain_of(self, friction: float) -> Ground | None:
+        """Return the ground that the task is meant for, where a run of the command line is on a plane."""
         return None
 
     @property
@@ -429,6 +434,27 @@ def predict(
     return (q, v, memory), path
 
 
+def foresee(
+    model: PlanningModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    values: Float[ndarray, "m np"],
+    t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
+) -> Float[ndarray, "m p 3"]:
+    """Return the positions of the base and of all feet after a step for every row of values [m]."""
+    robot = model.world.robot
+
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, PyTree]:
+        q, v, now, memory = carry
+        after, _, memory = model.step(now, q, v, row, command, memory)
+        places = np.concatenate([after.q[None, :3], foot_positions(robot, after.q)])
+        return (after.q, after.v, now + model.dt, memory), places
+
+    return nptrace.scan(body, (q, v, t, memory), values)[1]
+
+
 def average(
     method: str, costs: Float[ndarray, "n"], knots: Float[ndarray, "n k nj"], temperature: float, elite: int
 ) -> Float[ndarray, "k nj"]:
@@ -575,6 +601,7 @@ class _Planner:
     act: Callable[..., tuple[JointCommand, PyTree]]  # joint command of values of the plan
     interval: float  # between two knots [s]
     horizon: int  # steps of a rollout
+    foresee: Callable[..., ndarray] | None = None  # for pictures
 
 
 _PLANNED: dict[str, type[Planned]] = {"targets": JointTargets, "torques": JointTorques}
@@ -611,7 +638,7 @@ def _by_task() -> Any:
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
 
-    The targets of the joints, or what else is ``planned``, follow a spline. A plan takes effect one planning period
+    The joint targets, or other ``planned`` values, follow a spline. A plan takes effect one planning period
     after the state it was made from, so that planning may take all of its period.
 
     >>> def still(robot, now):
@@ -1053,6 +1080,19 @@ class Sampling(Controller):
                 knots[rows] = noise[rows] + xp.asarray(center.astype(np.float32))
                 knots[rows.start] = xp.asarray(center.astype(np.float32))
         return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
+
+    def planned_path(self, simulation: Simulation) -> Float[ndarray, "m p 3"]:
+        """Return where the present plan takes the base and the feet of a simulation, for pictures [m]."""
+        assert self._planner is not None
+        memory, robot = simulation.state.memory, simulation.robot
+        while "plan" not in memory:  # of what wraps this controller
+            memory = memory["inner"]
+        command = np.array([getattr(simulation.command_now, x) for x in _COMPONENTS])
+        values = self._values(memory, simulation.time + self.dt * (np.arange(self._planner.horizon) + 0.5))
+        given = simulation.q, simulation.v, values, simulation.time, command, memory["inner"]
+        if self._planner.foresee is None:
+            self._planner.foresee = compiling.compile(foresee, self._planner.model, *given, verify=False)
+        return np.asarray(self._planner.foresee(*given)).reshape(-1, 1 + robot.nf, 3)
 
     @property
     def processor_time_per_plan(self) -> float:

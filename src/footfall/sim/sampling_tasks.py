@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.boxes import Box, Boxes
 from footfall.contact.ground import Ground, Plane
-from footfall.contact.steps import Treads
+from footfall.contact.steps import Steps, Treads
 from footfall.control.command import Command
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, unknown
@@ -147,6 +148,7 @@ class Walk(ScaledTask):
     period: float = _scaled()  # [s]; scales with the robot unless given
     lift: float = _scaled()  # of the feet [m]; the same
     lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
+    pull: float = 1.0  # weight of the reference
     gain: float = 1.0
     weights = _weights("feet", "position", "velocity", "heading", "height", "upright", "posture", "effort")
 
@@ -193,7 +195,7 @@ class Walk(ScaledTask):
         bent = 0.2 * np.sum(now.target**2) + np.sum(now.target[:: robot.nj // 4] ** 2)
         return (
             w["feet"] * (2.0 * np.sum((lifted / self.lift) ** 2) + footholds)
-            + 20.0 * w["position"] * (behind @ behind)
+            + 20.0 * self.pull * w["position"] * (behind @ behind)
             + 6.0 * w["velocity"] * (slow @ slow)
             + w["heading"] * (10.0 * heading**2 + (see.rates[2] - turn * scale.time) ** 2)
             + 100.0 * w["height"] * high**2
@@ -229,6 +231,8 @@ class Walk(ScaledTask):
 class Climb(Walk):
     """Walk up and down stairs that the planner knows: ``contact.Steps``."""
 
+    lead: float = 0.2
+    pull: float = 4.0  # times that of walking on the level: a riser costs effort before it is climbed
     gain: float = 1.5
     settings = MappingProxyType({"samples": 512, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
 
@@ -238,16 +242,29 @@ class Climb(Walk):
         object.__setattr__(self, "lift", 0.09 * scale.length if self.lift is None else self.lift)
         super().__post_init__()
 
+    @cached_property
+    def stance(self) -> Float[ndarray, "4 2"]:
+        """Positions of the standing feet from the base [m]."""
+        return foot_positions(self.robot, self.robot.state("stand")[0])[:, :2]
+
     def terrain(self, now: Moment, feet: Float[ndarray, "4 3"]) -> tuple[PyTree, PyTree, PyTree]:
-        height, swing, near = _height_of(now.ground), self.swing(now.t), 0.05 * self.scale.length
+        height, swing, near = _height_of(now.ground), self.swing(now.t), 0.04 * self.scale.length
         here, ahead, behind = (np.stack([height(feet[k, 0] + d) for k in range(4)]) for d in (0.0, near, -near))
-        lifted = feet[:, 2] - self.radii - here - swing * (self.lift + np.maximum(ahead, behind) - here)
+        lifted = feet[:, 2] - self.radii - here - swing * self.lift
         edge = (1.0 - swing) * np.minimum(np.abs(ahead - behind) / near, 1.0)
         soft = 0.06 * self.scale.length * np.arange(-2, 3)
-        under = tuple(
-            sum(height(now.q[0] + a + d) for d in soft) / 5.0 for a in (0.5 * self.length, -0.5 * self.length)
-        )
-        return lifted, np.sum(edge), (under[0], under[1])
+        hips = now.q[0] + 0.5 * self.length, now.q[0] - 0.5 * self.length
+        fore, hind = (sum(height(x + d) for d in soft) / 5.0 for x in hips)
+        left = (feet[:, :2] - now.q[:2] - self.stance @ to_rotation(now.q[3:7])[:2, :2].T) / self.scale.length
+        return lifted, 0.3 * np.sum(edge) + 10.0 * np.sum(left**2), (fore, hind)
+
+    def terrain_of(self, friction: float) -> Ground:
+        length = self.scale.length
+        return Steps(0.1 * length * np.arange(6), 0.4 * length, 0.5 * length, friction)
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "stop_on_fall": False}
 
 
 def _height_of(ground: Ground) -> Callable[[float], float]:
@@ -397,7 +414,7 @@ class Jump(ScaledTask):
     """Jump forward onto a box, over a distance on level ground, or with ``flips``, backwards if above 0."""
 
     rise: float = 0.2  # of the box [m]
-    distance: float = 0.65  # [m]
+    distance: float = 0.75  # [m]
     begin: float = 0.8  # [s]
     duration: float = 0.38  # of the flight, about [s]
     flips: int = 0
@@ -430,6 +447,15 @@ class Jump(ScaledTask):
             + w["posture"] * (0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(see.off**2))
             + w["effort"] * (see.effort + see.overload)
         )
+
+    def terrain_of(self, friction: float) -> Ground | None:
+        if self.rise <= 0.0:
+            return None
+        return Boxes(Plane(friction=friction), [Box((0.75, 0.0, 0.5 * self.rise), (0.8, 1.0, self.rise))])
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "stop_on_fall": False}
 
 
 # -- on the spot -------------------------------------------------------------------------------------------------------

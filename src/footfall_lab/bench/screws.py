@@ -1,14 +1,14 @@
 """``footfall bench screws``: the screw formulation of Yan et al. 2021 beside RNEA, CRBA, ABA and Euler-Lagrange.
 
-The main claim of that paper is that screw theory makes the dynamics of a legged robot faster to compute. For each of its
-topologies (stand on four feet, walk on three, trot on two, flight) two problems are solved by every formulation:
+The main claim of that paper is that screw theory makes the dynamics of a legged robot faster to compute. For each of
+its topologies (stand on four feet, walk on three, trot on two, flight) two problems are solved by every formulation:
 
 - *inverse*: torques from accelerations and measured foot forces, which its controller solves in every tick;
 - *forward*: accelerations and foot forces from torques, its eq. (19), with the standing feet held.
 
 Every one is counted in operations of its trace, and timed twice: as machine code (*native*, states of one robot after
-another) and as plain NumPy, a state at a time (*numpy*). The screw system is solved by its structure, which is ours, and as
-printed, dense and sparse, in NumPy alone.
+another) and as plain NumPy, a state at a time (*numpy*). The screw system is solved by its structure, which is ours,
+and as printed, dense and sparse, in NumPy alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Way = Callable[..., PyTree]
 _STATES = 32
 
 
-# -- torques from accelerations and measured foot forces ----------------------------------------------------------------
+# -- torques from accelerations and measured foot forces ---------------------------------------------------------------
 def screw_torques(
     robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: ndarray, solver: str = "structure"
 ) -> Float[ndarray, "nj"]:
@@ -88,7 +88,7 @@ INVERSE: dict[str, Way] = {
 }
 
 
-# -- accelerations from torques, standing feet held ---------------------------------------------------------------------
+# -- accelerations from torques, standing feet held --------------------------------------------------------------------
 def screw_motion(
     robot: Robot, q: ndarray, v: ndarray, tau: ndarray, mode: tuple[float, ...], solver: str = "structure"
 ) -> Float[ndarray, "nv"]:

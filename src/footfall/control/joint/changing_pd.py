@@ -33,8 +33,7 @@ class ChangingPD(Controller):
     """Joint PD on the foot trajectories of a changing gait; its gains change with the gait.
 
     ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
-    and ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same
-    part of its own.
+    and ``inverse`` are those of JointPD; a commanded speed applies to the second gait, and is scaled for the first.
     """
 
     transition: Transition

@@ -50,7 +50,7 @@ _REGULARISATION = 1e-6  # of the weights' system, so that two feet in line can s
 class PlanFollower(Controller):
     """Joint PD on a motion plan, with joint velocities and the weight fed forward.
 
-    ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none. ``inverse`` is JointPD's:
+    ``feed_forward`` is the fraction of the gravity torques that is fed forward, from 0 to 1. ``inverse`` is JointPD's:
     ``closed``, or ``fabrik`` or ``resolved_rate``, which start from the joints of the last tick.
     """
 

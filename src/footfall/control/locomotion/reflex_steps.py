@@ -56,7 +56,7 @@ class Stepper:
     spine: tuple[float, float]
     rate: float  # [Hz]
     speed_feedback: float  # [1/s]
-    friction: float  # that is trusted unless feet slide
+    friction: float  # assumed unless feet slide
     crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
     limits: Float[ndarray, "nj"]  # of torques [N m]
     gravity: Gravity = GRAVITY

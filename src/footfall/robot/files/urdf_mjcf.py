@@ -54,7 +54,7 @@ def load_model(
     try:
         file = Path(path).expanduser()
     except (TypeError, RuntimeError):
-        raise ModelError(f"a model's path must be a path, got {path!r}") from None
+        raise ModelError(f"the path of a model must be a string or a Path, got {path!r}") from None
     if forward is not None and forward not in FACINGS:
         raise InputError(f"the forward axis of a robot is one of {', '.join(FACINGS)}, not {forward!r}")
     draft, package = read_draft(file, floating, root, repair_inertia)
