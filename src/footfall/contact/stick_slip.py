@@ -136,6 +136,8 @@ class StickSlip(ForceLaw):
         # let go in an iteration whose other modes were wrong, it is taken back; late iterations only let go
         holds = np.where(presses < 0.0, 0.0, np.where(iteration < FREEZE_AFTER, 1.0, hold))
         across = u - along * t  # a difference of vectors: one of squares would be all rounding where k is large
+        if self._is_round:  # tangential to the last digit, or its rounding times k would be part of the normal force
+            across = self._tangential(point, across)
         turned, load = k * across, np.clip(f_n, 0.0, at_rest)
         off = np.maximum(k, drag * np.where(slides > 0.0, load, 0.0)) * across  # what it is with the load found
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
