@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from footfall.cli import completing
@@ -154,6 +153,8 @@ def _from_recording(
 
 
 def _named(found: NamedFit, believed: Robot) -> dict[str, Json]:
+    import numpy as np
+
     return {
         "robot": believed.name,
         "parameters": {name: np.asarray(value).tolist() for name, value in found.values.items()},
@@ -171,6 +172,8 @@ def _named_rows(found: NamedFit, believed: Robot) -> tuple[list[list[str]], tupl
 
 
 def _number(value: Operand) -> str:
+    import numpy as np
+
     return " ".join(f"{x:.4g}" for x in np.ravel(value))
 
 
