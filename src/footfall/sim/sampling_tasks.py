@@ -435,6 +435,7 @@ class Jump(ScaledTask):
         x = (first * push * push + run * s - 0.03 * crouch) / length
         z = self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
         late = see.v[0] * length / self.scale.time - run / self.duration * np.where(s < 1.0, push, 0.0)
+        far = (see.away[0] - x) ** 2 + see.away[1] ** 2
         feet = (see.low - self.rise * np.minimum(3.0 * s, 1.0) - 0.06 * hop) / (0.06 * length)
         nose, left = np.array([np.cos(angle * s), 0.0, np.sin(angle * s)]), np.array([0.0, 1.0, 0.0])
         lean = 20.0 * (np.sum((see.R[:, 0] - nose) ** 2) + np.sum((see.R[:, 1] - left) ** 2))
@@ -443,7 +444,7 @@ class Jump(ScaledTask):
             w["feet"] * np.where(flies, float(self.flips == 0), 1.0) * np.sum(feet**2)
             + 60.0 * w["height"] * (see.high - z / length) ** 2
             + w["upright"] * (lean + 0.1 * np.sum(spin**2))
-            + w["position"] * (40.0 * ((see.away[0] - x) ** 2 + see.away[1] ** 2) + 3.0 * late**2)
+            + w["position"] * (np.where(s < 1.0, 40.0, 2.0) * far + 3.0 * late**2)
             + w["posture"] * (0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(see.off**2))
             + w["effort"] * (see.effort + see.overload)
         )
