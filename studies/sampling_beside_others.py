@@ -1,12 +1,12 @@
-"""Sampling beside whole-body control, nonlinear MPC and a learned policy: the same Mini Cheetah that none of them knows.
+"""Sampling beside whole-body control, nonlinear MPC and a learned policy, on a Mini Cheetah that none of them knows.
 
     python studies/sampling_beside_others.py FILE.json
 
-The robot is 10 % heavier than every controller's model, friction is 30 % lower, all links collide, joints and contact are
-the default ones at 1 ms; the state is true and commands are not late, as compiled controllers run here. ``walk``: 0.4 m/s
-for 6 s, speed error, RMS of speed within a stride, cost of transport, and processor time of controller and physics over
-simulated time. ``push``: pushes over 0.1 s from four sides, survived if it is upright 1.5 s later. ``stairs``: five steps of
-5 cm, known to nmpc and sampling alone.
+The robot is 10 % heavier than every controller's model, friction is 30 % lower, all links collide, joints and contact
+are the default ones at 1 ms; the state is true and commands are not late, as compiled controllers run here. ``walk``:
+0.4 m/s for 6 s, speed error, RMS of speed within a stride, cost of transport, and processor time of controller and
+physics over simulated time. ``push``: pushes over 0.1 s from four sides, survived if it is upright 1.5 s later.
+``stairs``: five steps of 5 cm, known to nmpc and sampling alone.
 """
 
 from __future__ import annotations

@@ -262,6 +262,8 @@ def box(friction, robot, high=BOX):
 
 
 def jumps(high):
+    """Whether it is on a box at the end: all feet, within 15 degrees of level, at 0.7 of its standing height or more."""
+
     def judge(run):
         feet, lean, stand = run.feet(), tilt(run.q), run.robot.poses["stand"].height
         fine = run.stopped is None and feet[-1, :, 2].min() > high - 0.02 and lean[-1] < 15.0
@@ -272,7 +274,7 @@ def jumps(high):
             "tilt": lean.max(),
             "highest": run.q[:, 2].max(),
         }
-        return bool(fine and abs(run.q[-1, 2] - high - stand) < 0.06), figures
+        return bool(fine and run.q[-1, 2] - high > 0.7 * stand), figures
 
     return judge
 
