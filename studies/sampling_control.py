@@ -262,7 +262,7 @@ def box(friction, robot, high=BOX):
 
 
 def jumps(high):
-    """Whether it is on a box at the end: all feet, within 15 degrees of level, at 0.7 of its standing height or more."""
+    """Whether it is on a box at the end: all feet, level within 15 degrees, at 0.7 of its standing height or more."""
 
     def judge(run):
         feet, lean, stand = run.feet(), tilt(run.q), run.robot.poses["stand"].height
@@ -436,13 +436,13 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
     return result
 
 
-def keep(result):
+def keep(result, out=OUT):
     """Put a result in the place of an earlier one of the same task, robot, plant and state."""
-    rows = json.loads(OUT.read_text()) if OUT.exists() else []
+    rows = json.loads(out.read_text()) if out.exists() else []
     key = ("task", "robot", "plant", "state")
     rows = [row for row in rows if any(row[k] != result[k] for k in key)] + [result]
     rows.sort(key=lambda row: [row[k] for k in key])
-    OUT.write_text(json.dumps(rows, indent=1) + "\n")
+    out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def main() -> None:
@@ -454,11 +454,12 @@ def main() -> None:
     parser.add_argument("--estimate", action="store_true", help="planner on the estimator, on noisy sensors")
     parser.add_argument("--plant", choices=("footfall", "mujoco"), default="footfall")
     parser.add_argument("--settings", type=json.loads, default={}, help="of the planner, as JSON")
+    parser.add_argument("--out", type=Path, default=OUT, help="file of rows")
     parser.add_argument("--dry", action="store_true", help="keep no row")
     given = parser.parse_args()
     result = measure(given.task, given.robot, given.seeds, given.first, given.estimate, given.plant, given.settings)
     if not given.dry:
-        keep(result)
+        keep(result, given.out)
     sys.exit(0)
 
 
