@@ -4,6 +4,7 @@
     python studies/sampling_control.py get_up --robot go2 --seeds 20
     python studies/sampling_control.py walk --estimate
     python studies/sampling_control.py hind_legs --plant mujoco
+    python studies/sampling_control.py --table       # rows as a table of docs/research/locomotion-results.md
 
 The simulated robot has default joints and contact, steps of 1 ms, and all of its links collide. It is 10 % heavier than
 the planner's, the ground has 30 % less friction than the planner's, commands reach the motors 5 ms late, and the state
@@ -37,6 +38,8 @@ from footfall.sim.start import deepest
 from footfall.spatial.quaternion import multiply
 
 OUT = Path(__file__).parents[1] / "docs" / "measured" / "sampling-control.json"
+PAGE = Path(__file__).parents[1] / "docs" / "research" / "locomotion-results.md"
+MARKS = "<!-- sampling: written by studies/sampling_control.py --table -->", "<!-- end of sampling -->"
 HEAVIER, SLIPPERIER, LATE = 1.1, 0.7, 5e-3
 FRICTION = 0.8  # that the planner believes in
 OF_ROBOTS = {"anymal_c": {"samples": 768, "noise": (0.15, 0.25, 0.35)}}  # settings of walks, where not the usual ones
@@ -445,7 +448,27 @@ def keep(result, out=OUT):
     out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
+def table(page=PAGE):
+    """Write the rows of ``OUT`` as the table of a page."""
+    heads = ("task", "robot", "plant, state", "success", "samples, plans per second, horizon", "processor time")
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    names = {"mini_cheetah": "Mini Cheetah", "go2": "Go2", "anymal_c": "ANYmal C"}
+    for row in json.loads(OUT.read_text()):
+        needed = "" if row["needed"] is None else f" (asked: {row['needed']})"
+        lines.append(
+            f"| {row['task'].replace('_', ' ')} | {names[row['robot']]} | {row['plant']}, {row['state']}"
+            f" | {row['success']} of {row['seeds']}{needed} | {row['samples']}, {row['plans_per_second']:g},"
+            f" {row['horizon']:g} s | {row['processor_mean']:.2f} (at most {row['processor_most']:.2f}) |"
+        )
+    text = page.read_text()
+    head, rest = text.split(MARKS[0])
+    page.write_text(head + MARKS[0] + "\n" + "\n".join(lines) + "\n" + MARKS[1] + rest.split(MARKS[1])[1])
+
+
 def main() -> None:
+    if sys.argv[1:] == ["--table"]:
+        table()
+        return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=TRIALS)
     parser.add_argument("--robot", default="mini_cheetah")
