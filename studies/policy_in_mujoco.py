@@ -29,14 +29,20 @@ WALK = Path(__file__).resolve().parents[1] / "src" / "footfall" / "learn" / "tas
 SECONDS, SETTLED = 8.0, 2.0  # [s] of a run, and before its speed counts
 SEEN = 'policy = ["angular_velocity", "linear_velocity", "down", "command", "joints", "rates", "action", "clock"]'
 SOFT = "softness = [0.0, 0.033]"
+FORCE = "force_per_weight = [0.0, 0.1]"
+SHARP = 'tracking = { term = "velocity_tracking", weight = 2.5, error = 0.06 }'
 CONTACTS = {"MuJoCo default": {}, "compare": None}
 VARIANTS: dict[str, tuple[str, ...]] = {  # lines of walk.toml, which replace those of the same key
     "walk": (),
     "soft": (SOFT,),
     "seen": (SEEN,),
     "seen_soft": (SEEN, SOFT),
-    "seen_soft_force": (SEEN, SOFT, "force_per_weight = [0.0, 0.1]"),
-    "seen_soft_sharp": (SEEN, SOFT, 'tracking = { term = "velocity_tracking", weight = 2.5, error = 0.06 }'),
+    "seen_soft_force": (SEEN, SOFT, FORCE),
+    "seen_sharp": (SEEN, SHARP),
+    "seen_force": (SEEN, FORCE),
+    "seen_sharp_force": (SEEN, SHARP, FORCE),
+    "seen_soft_sharp": (SEEN, SOFT, SHARP),
+    "seen_soft_sharp_force": (SEEN, SOFT, SHARP, FORCE),
 }
 
 

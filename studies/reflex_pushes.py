@@ -72,20 +72,23 @@ def push_table(
     phases: int = 4,
     steps: int = 12,
     turned: float = 0.0,
+    largest: float = LARGEST,
     beside: Beside | None = None,
 ) -> PushTable:
-    """All choices, phases, directions and impulses at once; ``turned`` as for ``survival``."""
+    """All choices, phases, directions and impulses at once; ``turned`` and ``largest`` as for ``survival``."""
     names = list(CHOICES)
-    survived, impulses = survival(robot, [CHOICES[name] for name in names], directions, phases, steps, turned, beside)
+    survived, impulses = survival(
+        robot, [CHOICES[name] for name in names], directions, phases, steps, turned, largest, beside
+    )
     held = np.cumprod(survived, axis=3).sum(axis=3)
-    first = survived[names.index("default")]
+    first, spacing = survived[names.index("default")], float(impulses[-1]) / (steps - turned)
     return PushTable(
         robot=robot.name,
         mass=robot.mass,
         pushes=int(first.size),
         survived={name: int(row.sum()) for name, row in zip(names, survived)},
         felled={name: int((row & ~first).sum()) for name, row in zip(names, survived)},
-        impulses={name: float((impulses[1] - impulses[0]) * row.mean()) for name, row in zip(names, held)},
+        impulses={name: spacing * float(row.mean()) for name, row in zip(names, held)},
     )
 
 
@@ -101,18 +104,20 @@ def survival(
     phases: int,
     steps: int,
     turned: float = 0.0,
+    largest: float = LARGEST,
     beside: Beside | None = None,
 ) -> tuple[Bool[ndarray, "choices phases directions steps"], Float[ndarray, "steps"]]:
     """(whether every push is survived, the impulses [N s]).
 
     turned: by how many parts of a step all directions, phases and impulses are moved on: 0.5 gives other pushes.
+    largest: change of speed by the largest impulse, of sqrt(g H).
     """
     controller = on_command("whole_body", "trot", reflexes=True)
     height = hip_height_of(robot)
     natural = float(np.sqrt(9.81 * height))
     angles = 2.0 * np.pi * (np.arange(directions) + turned) / directions
     parts = (np.arange(phases) + turned) / phases
-    impulses = LARGEST * natural * robot.mass * (np.arange(1, steps + 1) - turned) / steps
+    impulses = largest * natural * robot.mass * (np.arange(1, steps + 1) - turned) / steps
     shape = (len(choices), phases, directions, steps)
     try:
         touching = trunk_corners(robot)

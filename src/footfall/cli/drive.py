@@ -20,6 +20,7 @@ from footfall.cli.common import (
     tell,
     with_model_options,
 )
+from footfall.cli.serve import ProtocolOption
 from footfall.cli.signals import RealtimeOption, until_signal
 from footfall.errors import InputError
 from nptrace._types import Json
@@ -35,11 +36,11 @@ NAME = "drive"
 EXAMPLES = examples(
     "footfall drive go2 --controller whole_body --forward 0.3 --duration 20",
     "footfall drive mini_cheetah --controller learned --domain 1",
+    "footfall drive dynakat --protocol generic --forward 0.1",
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
 _LATE = 0.05  # fraction of late ticks from which on the computer is blamed
-PROTOCOL = "go2"
 
 
 @with_model_options
@@ -52,9 +53,13 @@ def command(
     sideways: Annotated[float, typer.Option("--sideways", help="Speed to the left [m/s].")] = 0.0,
     turn: Annotated[float, typer.Option("--turn", help="Yaw rate to the left [rad/s].")] = 0.0,
     duration: Annotated[float, typer.Option("--duration", help="Duration of the walk [s].")] = 10.0,
-    domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,
+    protocol: ProtocolOption = None,
+    domain: Annotated[int, typer.Option("--domain", help="DDS domain; over UDP it is added to the port.")] = 0,
     interface: Annotated[
-        str, typer.Option("--interface", help="Network interface (default: loopback, this machine only).")
+        str,
+        typer.Option(
+            "--interface", help="Network interface, over UDP an address (default: loopback, this machine only)."
+        ),
     ] = "lo",
     foot_load: Annotated[
         bool, typer.Option("--foot-load", help="Use the foot sensors, if they measure newtons.")
@@ -63,22 +68,20 @@ def command(
     realtime: RealtimeOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Control a robot through Go2's DDS interface.
+    """Control a robot through Go2's DDS interface, or through the generic protocol.
 
     Runs preflight checks, stands up, walks and sits down. Any key is the emergency stop, which damps the joints; Ctrl-C
     sits the robot down. This has never driven a real robot: it is tested against 'footfall serve' only.
     """
-    from footfall.hardware.protocol import protocol_named
+    from footfall.hardware.protocol import protocol_of
 
-    protocol = protocol_named(PROTOCOL)
-    protocol.check_installed()
     wanted = _wanted(forward, sideways, turn, duration)
     if out is not None and (out.suffix != ".mcap" or not out.parent.is_dir()):
         raise InputError(f"a recording must be an .mcap file in an existing folder, got '{out}'")
     model = _ready(load_robot(robot))
-    protocol.check_robot(model)  # before any long work
+    spoken = protocol_of(model, protocol)  # before any long work
     pilot = _pilot(controller, model)
-    connection = protocol.connect(model, domain, interface, foot_load)
+    connection = spoken.connect(model, domain, interface, foot_load)
     say = note if as_json else tell
     say(f"driving {model.name} by {controller} on {connection.words}; any key stops it")
     try:

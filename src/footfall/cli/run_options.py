@@ -64,9 +64,11 @@ MotorsOption = Annotated[Path | None, typer.Option("--motors", help=OPTIONS["mot
 
 def planned(subject: str, given: Mapping[str, Given]) -> Planned:
     """Return the simulation of a robot or a run file; options on the command line win over those in the file."""
+    from footfall.robot.files.table import is_table
     from footfall.sim.runfile import load_options, options_of, plan, read_run_file
 
-    inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
+    is_run = subject.endswith(".toml") and not is_table(Path(subject))
+    inside = read_run_file(subject) if is_run else {"robot": subject}
     options = options_of({**inside, **given})
     robot = load_robot(options.robot, **load_options(options))
     with noted_warnings():

@@ -320,8 +320,8 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> M
 
 
 def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
-    asked = [key for key in ("sideways", "turn") if getattr(options, key)]
-    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
+    requested = [key for key in ("sideways", "turn") if getattr(options, key)]
+    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *requested])
     refuse_rhythm(dataclasses.replace(options, inverse=None))
     planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
     inverse = options.inverse or INVERSES[0]

@@ -89,7 +89,7 @@ class Moment:
 
 
 class PlanningTask(ABC):
-    """What a sampling planner does: the cost of a step in plain NumPy, traced into the rollout.
+    """A task of a sampling planner: the cost of a step in plain NumPy, traced into the rollout.
 
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """
@@ -119,7 +119,7 @@ class PlanningTask(ABC):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
@@ -638,7 +638,7 @@ def _by_task() -> Any:
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
 
-    The targets of the joints, or what else is ``planned``, follow a spline. A plan takes effect one planning period
+    The joint targets, or other ``planned`` values, follow a spline. A plan takes effect one planning period
     after the state it was made from, so that planning may take all of its period.
 
     >>> def still(robot, now):

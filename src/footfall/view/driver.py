@@ -115,14 +115,14 @@ class SimulationThread:
         self.command = Command()
         self.goal: np.ndarray | None = None  # a place to walk to [m]
         self.paused, self.pace = False, 1.0
-        self.message, self._said = "", 0.0  # what last went wrong, in one sentence, and when
+        self.message, self._reported = "", 0.0  # what last went wrong, in one sentence, and when
         self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
         self.real_time = 0.0  # simulated over wall time
         self.history = PlotHistory()
         self.recording: Path | None = None
         self._todo: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
         self._waiting: Counter[str] = Counter()  # of what is to be done, by kind
-        self._asked: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
+        self._requested: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
         self._asking = threading.Lock()
         self._stop = threading.Event()
         self._last, self._owed = time.monotonic(), 0.0
@@ -173,15 +173,15 @@ class SimulationThread:
         """
         known = key in page_choices() and name in self.names(key)
         if known or (key == "plan" and isinstance(name, str) and 0 < len(name) <= _LONGEST_PLAN):
-            asked = {key: name} | ({"controller": self._fitting(name), "spine": OWN} if key == "robot" else {})
+            requested = {key: name} | ({"controller": self._fitting(name), "spine": OWN} if key == "robot" else {})
             with self._asking:
-                self._asked |= asked
+                self._requested |= requested
 
     @property
     def wanted(self) -> RunOptions:
         """Return what is simulated once all that was requested is made."""
         with self._asking:
-            return replace(self.choice, **self._asked)
+            return replace(self.choice, **self._requested)
 
     @property
     def planner(self) -> Sampling | None:
@@ -222,7 +222,7 @@ class SimulationThread:
     @property
     def status(self) -> str:
         """Return what it is doing, in a word or a sentence."""
-        if self.message and time.monotonic() - self._said < _SAID:
+        if self.message and time.monotonic() - self._reported < _SAID:
             return self.message
         if self.sim.stopped is not None:
             return f"{self.sim.stopped.message}: reset to go on"
@@ -248,7 +248,7 @@ class SimulationThread:
             self._stop.wait(max(0.002, (FRAME if watched else _ASLEEP) - (time.monotonic() - began)))
 
     def _say(self, message: str) -> None:
-        self.message, self._said = message, time.monotonic()
+        self.message, self._reported = message, time.monotonic()
 
     def _frame(self, watched: bool = True) -> None:
         for _ in range(self._todo.qsize()):  # what comes meanwhile is for the next frame
@@ -257,9 +257,9 @@ class SimulationThread:
                 self._waiting[kind] -= 1
             what()
         with self._asking:
-            asked, self._asked = self._asked, {}
-        if asked:
-            self._change(replace(self.choice, **asked))
+            requested, self._requested = self._requested, {}
+        if requested:
+            self._change(replace(self.choice, **requested))
         self._heed()
         now, span = time.monotonic(), 0.0
         if watched and not self.paused and self.sim.stopped is None:

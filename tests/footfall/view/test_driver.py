@@ -147,7 +147,7 @@ def test_every_controller_of_the_menu_is_made_or_refused_in_a_sentence_and_the_m
     until(lambda: refused)
     assert refused == [driver.choice.controller] == ["whole_body"]
     assert "unknown policy 'xiling'" in driver.status
-    driver._said -= 60.0
+    driver._reported -= 60.0
     assert driver.status in ("running", "paused")  # said long enough
     driver.choose("robot", "mini_cheetah")
     until(lambda: driver.choice.robot == "mini_cheetah")
