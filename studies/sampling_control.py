@@ -417,7 +417,9 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
         rows.append(row)
         if not quiet:
             print(json.dumps(row), flush=True)
-    fine = sum(row["fine"] for row in rows)
+    fine, need = sum(row["fine"] for row in rows), trial.need
+    if need is not None:
+        need = min(need, 16 if plant == "mujoco" else 20 if robot_name == "mini_cheetah" else 18)
     spent = [row["processor"] for row in rows]
     result = {
         "task": name,
@@ -426,7 +428,7 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
         "state": "estimated" if estimate else "noisy",
         "success": fine,
         "seeds": seeds,
-        "needed": None if trial.need is None else trial.need * seeds // 20,
+        "needed": None if need is None else need * seeds // 20,
         "processor_mean": round(float(np.mean(spent)), 3),
         "processor_most": max(spent),
         "samples": planner.samples,
