@@ -47,7 +47,7 @@ _LATE = 0.05  # fraction of late ticks from which on the computer is blamed
 def command(
     robot: RobotArgument = "go2",
     controller: Annotated[
-        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, or a policy file.")
+        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, sampling, or a policy file.")
     ] = "whole_body",
     forward: Annotated[float, typer.Option("--forward", help="Forward speed [m/s].")] = 0.0,
     sideways: Annotated[float, typer.Option("--sideways", help="Speed to the left [m/s].")] = 0.0,
@@ -206,7 +206,7 @@ def _pilot(name: str, robot: Robot) -> Controller:
     """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
     from footfall import compiling
     from footfall.control.learned.policy import SUFFIXES, Policy
-    from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, learned, on_command
+    from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, SAMPLING, learned, on_command
     from footfall.sensing.estimation.estimated import Estimated
 
     if name in COMMAND_CONTROLLERS:
@@ -215,6 +215,14 @@ def _pilot(name: str, robot: Robot) -> Controller:
         return estimated
     if name == LEARNED:
         return learned(robot.name)
+    if name == SAMPLING:
+        from footfall.sim.sampling import Sampling
+        from footfall.sim.sampling_tasks import Walk
+
+        # a plan takes longer than a tick: it is made beside them
+        estimated = Estimated(Sampling(Walk(robot=robot), rate=_RATE, background=True))
+        estimated.prepare(robot, compiling.compile)
+        return estimated
     if Path(name).suffix in SUFFIXES:
         policy = Policy.load(name)
         policy.start(robot)  # refuses a robot with other joints before anything moves
@@ -223,5 +231,5 @@ def _pilot(name: str, robot: Robot) -> Controller:
         estimated = Estimated(policy)  # no sensor measures how fast the base moves
         estimated.prepare(robot, compiling.compile)
         return estimated
-    known = ", ".join((*COMMAND_CONTROLLERS, LEARNED))
+    known = ", ".join((*COMMAND_CONTROLLERS, LEARNED, SAMPLING))
     raise InputError(f"the controller must be {known} or a policy file ({', '.join(SUFFIXES)}), not {name!r}")

@@ -339,5 +339,5 @@ def test_the_command_writes_an_example_that_trains(tmp_path, capsys, monkeypatch
     line = ["train", "dynakat", "--task", "mine.toml", "--robots", "4", "--iterations", "1", "--device", "cpu"]
     assert cli.run(line) == 0
     said = capsys.readouterr().out
-    assert "score: fraction of the feet that are down and up as the clock's gait says" in said
+    assert "score: fraction of feet whose contact agrees with the gait clock" in said
     assert (tmp_path / "dynakat-mine.npz").is_file()
