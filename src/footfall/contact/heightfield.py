@@ -53,7 +53,8 @@ _THICK = 0.5  # [m] under the lowest node in MuJoCo
 class Heightfield(Ground):
     """Heights [m] on a grid, ``spacing`` [m] apart, x first; node (0, 0) is at ``corner`` (x, y) [m].
 
-    Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
+    Beyond its edges the field continues at the height of the edge. NaN marks a hole, over which a robot must not
+    move.
     ``heights`` may be a free parameter ("ground.heights"), for terrain that differs from robot to robot.
     """
 
@@ -121,7 +122,7 @@ class Heightfield(Ground):
         return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: the world's axes turned the shortest way until z is the normal, which costs one root and two divisions.
+        """Return R_WC: world axes, rotated by the smallest angle that aligns z with the normal.
 
         Frisvad 2012, "Building an orthonormal basis from a 3D unit vector without normalization".
         """

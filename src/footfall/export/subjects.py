@@ -17,6 +17,7 @@ from numpy import ndarray
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_pd import iterative_leg_inverse
 from footfall.control.named import NAMES as CONTROLLERS
 from footfall.dynamics.random_states import random_states
 from footfall.errors import InputError, TraceError, unknown
@@ -60,7 +61,8 @@ FUNCTIONS = {
     ),
 }
 LOCOMOTION = "locomotion"  # the whole-body stage of it
-PARTS = ("step", "inverse_kinematics", "contact", "state_rate", "output")
+ITERATIVE = ("fabrik", "resolved_rate")  # inverse kinematics that go on from the joints of before
+PARTS = ("step", "inverse_kinematics", *ITERATIVE, "contact", "state_rate", "output")
 NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
 _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
@@ -140,6 +142,8 @@ def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
             return _of_function(robot, package, name)
     if name == "inverse_kinematics":
         return _of_inverse(robot)
+    if name in ITERATIVE:
+        return _of_iterative(robot, name)
     if name in ("contact", "state_rate", "output"):
         return _of_block(robot, name)
     if name not in NAMES:
@@ -184,6 +188,26 @@ def _of_inverse(robot: Robot) -> Exported:
     at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
     rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape),) for k in range(4)]
     return exported("inverse_kinematics", inverse, robot, rows, ["feet"], "")
+
+
+def _of_iterative(robot: Robot, rule: str) -> Exported:
+    """Feet, each in the frame of the body that carries its leg, and the joints of before, to joints; as the
+    controllers' ``--inverse``. Joints of no leg stay as they were."""
+    standing = robot.state("stand" if "stand" in robot.poses else None)[0][robot.nq - robot.nj :]
+    legs = [leg_geometry(robot, foot.name) for foot in robot.feet]
+    knees = [knee_direction(leg, standing[list(leg.joints)]) for leg in legs]
+
+    def inverse(robot: Robot, feet: ndarray, joints: ndarray) -> dict[str, ndarray]:
+        found, poses = 1.0 * joints, []
+        for leg, knee, p in zip(legs, knees, feet):
+            start, rest = [joints[j] for j in leg.joints], [float(standing[j]) for j in leg.joints]
+            poses.append(iterative_leg_inverse(robot, leg, knee, p, start, 0.0, rule, rest))
+            found[list(leg.joints)] = poses[-1].joints
+        return {"joints": found, "reachable": np.stack([1.0 * pose.reachable for pose in poses])}
+
+    at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
+    rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape), standing) for k in range(4)]
+    return exported(rule, inverse, robot, rows, ["feet", "joints"], "", 1e-9)
 
 
 def _of_block(robot: Robot, name: str) -> Exported:

@@ -26,7 +26,7 @@ def check_robot(robot: Robot) -> None:
     if not hasattr(robot, "nq"):
         hint = f": ff.load({robot!r}) makes one" if isinstance(robot, str) else ""
         raise InputError(
-            f"kinematics and dynamics take the robot first and then q, got {type(robot).__name__} for it{hint}"
+            f"functions of kinematics and dynamics take a Robot first, then q: got {type(robot).__name__}{hint}"
         )
 
 

@@ -126,7 +126,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
     known = [name for name in inspect.signature(WalkLanes.__init__).parameters if name not in ("self", "task", "n")]
     for name in options:
         if name == "num_envs":
-            raise InputError("WalkEnv is one robot: WalkVectorEnv(num_envs=...) has many")
+            raise InputError("WalkEnv has one robot: use WalkVectorEnv(num_envs=...) for several")
         if name not in known:
             raise unknown("option of an environment", name, known, "it has")
     return WalkLanes(task, int(n), **options)
@@ -175,7 +175,7 @@ class WalkEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:
-        """Begin an episode: (observation, what was drawn for it)."""
+        """Begin an episode and return (observation, randomized parameters)."""
         super().reset(seed=seed)
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
@@ -185,7 +185,7 @@ class WalkEnv(gymnasium.Env):
         return _only(self.lanes.observe(self.lanes.look(slice(None)).observation)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, PyTree]]:
-        """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
+        """Apply an action for a tick and return (observation, reward, terminated, truncated, info)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.result).items()}
         observation = _only(self.lanes.observe(done.result.observation))
@@ -256,7 +256,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:
-        """Begin anew, with seeds seed, seed + 1, ... or one given for each; ``options["reset_mask"]``: some lanes."""
+        """Reset with seeds seed, seed + 1, ... or one each; ``options["reset_mask"]`` chooses environments."""
         which = _mask((options or {}).get("reset_mask"), self.num_envs)
         self._seed(seed, which)
         self.lanes.begin(which)
@@ -285,7 +285,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.lanes.generators = made
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, PyTree]]:
-        """Act for a tick on every lane; lanes that are done begin anew."""
+        """Apply actions for a tick in all environments; those that are done are reset."""
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated

@@ -118,9 +118,10 @@ def run_mujoco(
     model: MjModel | None = None,
     progress: Callable[[int], None] = lambda ticks: None,
 ) -> Recording:
-    """Run a simulation in MuJoCo from its state and time; the row of a tick is the state after it.
+    """Run a simulation's robot and controller in MuJoCo, from its state and time.
 
-    ``progress`` is called now and then with how many ticks were taken since the last call.
+    Every tick records the state after it. ``progress`` is called now and then with the number of ticks since its last
+    call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as
     simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """

@@ -35,18 +35,18 @@ def command(
             " all.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report (default: out/NAME).")] = None,
     recordings: Annotated[
         Path | None, typer.Option("--recordings", help="Folder of the robot's recordings (mini_cheetah).")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="A family of 200 gaits instead of 40 (depaula2024).")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Simulate 200 instead of 40 gaits (depaula2024).")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure every claim of a paper again, and write a report with its figures.
+    """Reproduce the claims and figures of a paper.
 
-    Statements hold, do not hold, are refuted, or open where the paper prints no set-up; equations are verified or
-    errata; computing times stand side by side. Bounds were fixed before the runs. Exit status 1 when a verdict is not
-    the one on record.
+    Writes a report. A statement holds, does not hold, is refuted, or is open where the paper does not give the set-up;
+    an equation is verified or an erratum; computing times are listed side by side. Tolerances were fixed before the
+    runs. Exit status 1 if a verdict differs from the recorded one.
     """
     from footfall.errors import unknown
     from footfall_lab import papers as experiments

@@ -180,7 +180,7 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         f" {many.fell} fell. Default contact and joints, 1 ms steps, {many.seconds:.1f} s of processor time.",
     }
     figure = {name: _figure(drawn[name], caption, fits=name == "times") for name, caption in captions.items()}
-    sentences = "".join(f"<li>{escape(said)}</li>" for said in demo.sentences())
+    sentences = "".join(f"<li>{escape(reported)}</li>" for reported in demo.sentences())
     trot = [f"{rec.mean_speed(FIRST):.2f} m/s" for rec in (demo.trot, demo.trot_in_mujoco)]
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -35,6 +35,8 @@ def worst_error(files):
         ("xiling", "step", 1e-9),
         ("spined", "inverse_kinematics", 1e-12),
         ("dynakat", "inverse_kinematics", 1e-12),
+        ("xiling", "fabrik", 1e-9),
+        ("dynakat", "resolved_rate", 1e-9),
         ("spined", "contact", 1e-9),
         ("xiling", "state_rate", 1e-9),
         ("mini_cheetah", "output", 1e-9),

@@ -178,7 +178,7 @@ def test_an_axis_is_normalised():
                     Link(name="rod", mass=1.0, inertia=GOOD),
                 ]
             },
-            "robot 'arm' has two of the link 'rod'",
+            "robot 'arm' has two links named 'rod'",
         ),
         (
             {
@@ -187,7 +187,7 @@ def test_an_axis_is_normalised():
                     Foot(name="tip", link="base", position=(0, 0, 0)),
                 ]
             },
-            "two of the foot 'tip'",
+            "two feet named 'tip'",
         ),
         (
             {"feet": [Foot(name="tip", link="toe", position=(0, 0, 0))]},
@@ -206,7 +206,7 @@ def test_bad_robots_are_refused_in_one_sentence(change, message):
 
 def test_two_joints_of_one_name_are_refused():
     links = [Link(name=name, mass=1.0, inertia=GOOD) for name in "abc"]
-    with pytest.raises(ModelError, match="two of the joint 'j'"):
+    with pytest.raises(ModelError, match="two joints named 'j'"):
         Robot(
             name="r",
             links=links,
