@@ -226,7 +226,8 @@ def doubts(robot: ff.Robot, path: Path) -> Iterator[str]:
             yield f"its mass is {robot.mass:.6g} kg, the file's are {sum(masses):.6g} kg"
     if "stand" in robot.poses and set(robot.foot_names) >= {"LF", "RF", "LH", "RH"}:
         q, _ = robot.state("stand")
-        feet = dict(zip(robot.foot_names, ff.kinematics.foot_positions(robot, q)))
+        positions = ff.kinematics.foot_positions(robot, q)  # some trunks have their origin beside their middle
+        feet = dict(zip(robot.foot_names, positions - positions.mean(axis=0) * [0, 1, 0]))
         for left, right in (("LF", "RF"), ("LH", "RH")):
             off = np.abs(feet[left] * [1, -1, 1] - feet[right]).max()
             if off > MIRROR_ERROR * q[2] + 1e-3:
