@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
@@ -20,10 +21,11 @@ from footfall.control.locomotion.locomotion import Locomotion
 from footfall.control.locomotion.locomotion_tick import locomotion_tick
 from footfall.control.locomotion.types import LocomotionModel, Memory
 from footfall.control.posture import standing_state
+from footfall.export.c_structs import calling, structures, words_of
+from footfall.export.subjects import SINGLE
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
 from nptrace.codegen.c_source import write_c
-from nptrace.codegen.emit import tape_size
 from nptrace.frontend import tree
 
 _OUTPUTS = ("position", "velocity", "kp", "kd", "torque")
@@ -32,31 +34,45 @@ _MAIN = """/* Reads q, v, forces, command as a line of {given} numbers per tick 
 #include <stdio.h>
 #include "{name}.h"
 
-static double given[{given}], asked[{asked}];
-static double memory[2][{memory}] = {{{{
-    {start}
-}}}};
-static double work[{work}];
+static {name}_input input;
+static {name}_output output;
+static {name}_memory memory;
+static {name}_work work;
+
+static int take({kind} *numbers, int count)
+{{
+    for (int k = 0; k < count; ++k)
+        if (scanf("{read}", &numbers[k]) != 1)
+            return 0;
+    return 1;
+}}
+
+static void give(const {kind} *numbers, int count, int end)
+{{
+    for (int k = 0; k < count; ++k)
+        printf("{written}%c", (double)numbers[k], end && k + 1 == count ? '\\n' : ' ');
+}}
 
 int main(void)
 {{
-    int now = 0;
-    for (;;) {{
-        for (int k = 0; k < {given}; ++k)
-            if (scanf("%lf", &given[k]) != 1)
-                return 0;
-        {name}({calls}, memory[1 - now], work);
-        now = 1 - now;
-        for (int k = 0; k < {asked}; ++k)
-            printf("%.17g%c", asked[k], k + 1 < {asked} ? ' ' : '\\n');
+    memory = {name}_start;
+    while (take(input.q, {nq}) && take(input.v, {nv}) && take(input.forces, {nf}) && take(input.command, 6)) {{
+        {name}_tick(&input, &memory, &output, &work);
+        {gives}
         fflush(stdout);
     }}
+    return 0;
 }}
 """
 
 
 def write_locomotion(
-    robot: Robot, folder: Path, controller: Locomotion | None = None, samples: int = 6, name: str = "locomotion"
+    robot: Robot,
+    folder: Path,
+    controller: Locomotion | None = None,
+    samples: int = 6,
+    name: str = "locomotion",
+    dtype: DTypeLike = np.float64,
 ) -> list[Path]:
     """Write ``name``.h, .c, _test.c and _main.c; the test holds it to our own machine code in a walk."""
     controller = controller or Locomotion()
@@ -74,35 +90,41 @@ def write_locomotion(
     arguments = [("q", (robot.nq,)), ("v", (robot.nv,)), ("forces", (robot.nf, 3)), ("command", (6,))]
     outputs = [(key, (robot.nj,)) for key in _OUTPUTS]
     rows, answers = _walked(simulation, tick, samples)
+    double = np.dtype(dtype) == np.float64
+    stage = f"Controller Locomotion, stage {controller.stage}. It stands, or walks as the command says."
+    start = {"memory.numbers": np.concatenate([np.ravel(leaf) for leaf in tree.flatten(memory)[0]])}
+    about = calling(robot, controller.rate, start, stage)
+    arguments.append(("memory", (kept,)))
+    labels = [n for n, _ in arguments], [*_OUTPUTS, "memory_after"]
     files = write_c(
         tick.program,
         folder,
         name,
-        arguments=[*arguments, ("memory", (kept,))],
+        arguments=arguments,
         outputs=[*outputs, ("memory_after", (kept,))],
         samples=rows,
         expected=answers,
-        tolerance=1e-6,
+        dtype=dtype,
+        tolerance=1e-6 if double else SINGLE,
+        words=words_of([*labels[0], *labels[1]], about),
+        notes=about.notes,
+        more=lambda function: structures(function, *labels, about),
     )
-    given, asked = sum(tree.size(s) for _, s in arguments), robot.nj * len(_OUTPUTS)
-    at, calls = 0, []
-    for _, shape in arguments:
-        calls.append(f"given + {at}")
-        at += tree.size(shape)
-    calls += ["memory[now]", *(f"asked + {k * robot.nj}" for k in range(len(_OUTPUTS)))]
-    start = [float(x).hex() for leaf in tree.flatten(memory)[0] for x in np.ravel(leaf)]
-    lines = [", ".join(start[k : k + 4]) for k in range(0, len(start), 4)]
+    gives = [f"give(output.{key}, {robot.nj}, {int(key == _OUTPUTS[-1])});" for key in _OUTPUTS]
     main = folder / f"{name}_main.c"
     main.write_text(
         _MAIN.format(
             name=name,
-            given=given,
-            asked=asked,
-            memory=kept,
-            start=",\n    ".join(lines),
-            calls=", ".join(calls),
-            work=tape_size(tick.program.body),
+            given=robot.nq + robot.nv + 3 * robot.nf + 6,
+            asked=robot.nj * len(_OUTPUTS),
             names=", ".join(_OUTPUTS),
+            kind="double" if double else "float",
+            read="%lf" if double else "%f",
+            written="%.17g" if double else "%.9g",
+            nq=robot.nq,
+            nv=robot.nv,
+            nf=3 * robot.nf,
+            gives="\n        ".join(gives),
         )
     )
     return [*files, main]
