@@ -128,7 +128,7 @@ def test_parameters_are_numbers_of_the_controller():
     simulation = simulation_named(ff.load("mini_cheetah"), "pd", gait="trot")
     exported = of_controller(simulation, "pd", parameters=("gait.height", "kd"))
     assert [label for label, _ in exported.arguments[:2]] == ["parameters.gait.height", "parameters.kd"]
-    with pytest.raises(InputError, match="unknown parameter of \\w+ 'stiffness'"):
+    with pytest.raises(InputError, match=r"unknown parameter of \w+ 'stiffness'"):
         of_controller(simulation, "pd", parameters=("stiffness",))
     with pytest.raises(InputError, match="'speed_feedback' cannot be given while it runs"):
         of_controller(simulation, "pd", parameters=("speed_feedback",))
