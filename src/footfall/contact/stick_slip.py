@@ -105,12 +105,13 @@ class StickSlip(ForceLaw):
         drag = np.where(moves, self._sliding(fast, point.friction) / fast, self._creep(speed, point.friction))
         drag = np.where((iteration >= FREEZE_AFTER) & moves, 0.0, drag)
         mu = self._mu(slides, speed, point, v_B)
-        load = np.where(first, np.clip(at_rest - falls * (n @ v_B), 0.0, at_rest), modes["load"])
-        k = drag * np.where(moves, hold * load, elastic)
+        load = np.where(first, at_rest, modes["load"])
+        pressed = np.where(moves, hold * load, elastic)
+        k = drag * pressed
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
         D = self._derivatives(point, dt * k, dt * slope, on_cone, t)
         kept = {"holds": hold, "slides": slides, "slip": seen, "load": load}
-        parts = (point, at_rest, falls, drag, k, mu, t, on_cone)
+        parts = (point, at_rest, falls, drag, pressed, mu, t, on_cone)
         return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, parts)
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
@@ -129,19 +130,19 @@ class StickSlip(ForceLaw):
         self, sphere: LinearisedForce, v_B: Float[ndarray, "3"], dt: float, iteration: float
     ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
         """Return (force, modes for another iteration, how much they differ): it pulls, leaves its cone, slides back."""
-        (point, at_rest, falls, drag, k, mu, t, on_cone), modes = sphere.parts, sphere.modes
+        (point, at_rest, falls, drag, pressed, mu, t, on_cone), modes = sphere.parts, sphere.modes
         slides, hold = modes["slides"], modes["holds"]
         u, presses = self._tangential(point, v_B), at_rest - falls * (point.R_BC[:, 2] @ v_B)
         f_n, along = hold * presses, self._dot(u, t)
         # let go in an iteration whose other modes were wrong, it is taken back; late iterations only let go
         holds = np.where(presses < 0.0, 0.0, np.where(iteration < FREEZE_AFTER, 1.0, hold))
-        across = u - along * t  # a difference of vectors: one of squares would be all rounding where k is large
-        if self._is_round:  # tangential to the last digit, or its rounding times k would be part of the normal force
+        across = u - along * t  # a difference of vectors: one of squares would be all rounding where drag is large
+        if self._is_round:  # tangential to the last digit, or its rounding times drag would be part of the normal force
             across = self._tangential(point, across)
-        turned, load = k * across, np.clip(f_n, 0.0, at_rest)
-        off = np.maximum(k, drag * np.where(slides > 0.0, load, 0.0)) * across  # what it is with the load found
+        across = drag * across
+        turned, load = pressed * across, np.clip(f_n, 0.0, at_rest)
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        leaves = self._dot(off, off) > room
+        leaves = np.square(np.maximum(pressed, load)) * self._dot(across, across) > room  # with the load found, too
         back = (slides > _RESIDUAL_FRICTION) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": holds,
