@@ -32,9 +32,9 @@ SOURCE = HERE.parent / "src"
 def load_urdf(folder: Path) -> None:
     """``ff.load("robot.urdf")``.
 
-    The text is checked first (`guard.py`: nothing is fetched or executed), then read into a `Draft`: links, joints and
-    shapes as the file has them. Feet are found by geometry. The description becomes a `Robot`, whose kinematic tree
-    (bodies, placements, movable joints) is built once and kept. At last a standing pose is computed.
+    The text is validated first (`guard.py`: nothing is fetched or executed), then parsed into a `Draft`: links, joints
+    and shapes as in the file. Feet are found by geometry. The draft becomes a `Robot`, whose kinematic tree (bodies,
+    placements, movable joints) is built once and kept. Finally a standing pose is computed.
     """
     import footfall as ff
 
@@ -44,10 +44,10 @@ def load_urdf(folder: Path) -> None:
 def compile_function(folder: Path) -> None:
     """``ff.compile(ff.dynamics.mass_matrix, robot)``, called once, with nothing in the cache.
 
-    `compiling.py` binds the function to its robot and gives the rest to nptrace. A key is made from everything that the
-    function can reach; if the cache has it, its machine code is loaded. Otherwise the function runs once on symbolic
-    arrays, which build a graph; the graph becomes a program in SSA form, passes find equal limbs and put them side by
-    side, LLVM makes machine code, and the entry is written to the cache.
+    `compiling.py` binds the function to its robot and calls nptrace. The key is a digest of everything that the
+    function can reach; if the cache has it, the machine code is loaded. Otherwise the function runs once on symbolic
+    arrays, which build a graph. The graph becomes a program in SSA form, passes vectorize isomorphic legs, LLVM
+    generates machine code, and the result is written to the cache.
     """
     import numpy as np
 
@@ -60,9 +60,9 @@ def compile_function(folder: Path) -> None:
 def tick(folder: Path) -> None:
     """One tick of a simulation that is ready: ``simulation.run(1e-3)``, its program compiled before.
 
-    A tick is a call of the controller and the physics steps until its next one. Both are one compiled program, so the
-    algorithms themselves (contact, dynamics, integrator) are not called here: they ran once, on symbols, when the
-    program was made. What runs is the loop around it: inputs of this moment, the program, checks, and a row recorded.
+    A tick is one call of the controller and the physics steps until the next call. Both are one compiled program, so
+    the algorithms themselves (contact, dynamics, integrator) are not called here: they ran once, on symbols, when the
+    program was traced. What runs is the loop around it: the current inputs, the program, checks, and a recorded row.
     """
     _prepared().run(1e-3)
 
@@ -70,9 +70,9 @@ def tick(folder: Path) -> None:
 def command(folder: Path) -> None:
     """``footfall simulate mini_cheetah --duration 0.2 --out run.mcap``, its step compiled before.
 
-    The flags become one record of options, which run files and the page make too. From the options come robot, ground,
-    controller and start, and from these a `Simulation`. Every tick gives a row to the recorder, and the recording is
-    written chunk by chunk while the run goes on.
+    The flags become one record of options, as do run files and the settings of the viewer. Robot, ground, controller
+    and initial state are made from the options, and a `Simulation` from these. Every tick adds a row to the recorder,
+    and the recording is written in chunks during the run.
     """
     _command("simulate", "mini_cheetah", "--duration", "0.2", "--out", str(folder / "run.mcap"))
 
@@ -80,9 +80,9 @@ def command(folder: Path) -> None:
 def training(folder: Path) -> None:
     """One iteration of a training on the processor, its programs compiled before.
 
-    The task gives a controller that plays actions, an evaluation of every tick and random starts; one compiled program
-    advances all robots by a tick and evaluates it. PPO asks the network for actions, rolls the robots out, estimates
-    advantages, and takes its gradient steps in plain NumPy.
+    The task provides a controller that applies actions, the evaluation of a tick and random initial states; one
+    compiled program advances all robots by a tick and evaluates it. PPO computes actions with the network, rolls the
+    robots out, estimates advantages, and takes its gradient steps in plain NumPy.
     """
     _training().iterate()
 

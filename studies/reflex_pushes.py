@@ -10,7 +10,7 @@ of its height, and is upright at 60 % or more in the end. Every choice of reflex
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from numpy import ndarray
 
+from footfall.contact.ground import Ground
 from footfall.contact.points import trunk_corners
 from footfall.control.locomotion.reflexes import NAMES, Reflexes
 from footfall.control.named import on_command
@@ -56,59 +57,104 @@ class PushTable:
         return all(self.survived["default"] >= self.survived[name] for name in self.survived)
 
 
-def push_table(robot: Robot, directions: int = 4, phases: int = 4, steps: int = 12) -> PushTable:
-    """All choices, phases, directions and impulses at once."""
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """Further robots of the same batch, which walk unpushed."""
+
+    ground: Ground  # of all; level within some metres around the origin, where the others are pushed
+    starts: Float[ndarray, "k nq"]
+    look: Callable[[float, Float[ndarray, "k nq"]], None]  # called with the time [s] and where they are
+
+
+def push_table(
+    robot: Robot,
+    directions: int = 4,
+    phases: int = 4,
+    steps: int = 12,
+    turned: float = 0.0,
+    largest: float = LARGEST,
+    beside: Beside | None = None,
+) -> PushTable:
+    """All choices, phases, directions and impulses at once; ``turned`` and ``largest`` as for ``survival``."""
     names = list(CHOICES)
-    survived, impulses = survival(robot, [CHOICES[name] for name in names], directions, phases, steps)
+    survived, impulses = survival(
+        robot, [CHOICES[name] for name in names], directions, phases, steps, turned, largest, beside
+    )
     held = np.cumprod(survived, axis=3).sum(axis=3)
-    first = survived[names.index("default")]
+    first, spacing = survived[names.index("default")], float(impulses[-1]) / (steps - turned)
     return PushTable(
         robot=robot.name,
         mass=robot.mass,
         pushes=int(first.size),
         survived={name: int(row.sum()) for name, row in zip(names, survived)},
         felled={name: int((row & ~first).sum()) for name, row in zip(names, survived)},
-        impulses={name: float((impulses[1] - impulses[0]) * row.mean()) for name, row in zip(names, held)},
+        impulses={name: spacing * float(row.mean()) for name, row in zip(names, held)},
     )
 
 
+def speed_of(robot: Robot) -> float:
+    """Speed at which it walks [m/s]: of a Froude number of 0.1, and 0.4 m/s at most."""
+    return min(0.4, float(np.sqrt(0.1 * 9.81 * hip_height_of(robot))))
+
+
 def survival(
-    robot: Robot, choices: Sequence[Reflexes], directions: int, phases: int, steps: int
+    robot: Robot,
+    choices: Sequence[Reflexes],
+    directions: int,
+    phases: int,
+    steps: int,
+    turned: float = 0.0,
+    largest: float = LARGEST,
+    beside: Beside | None = None,
 ) -> tuple[Bool[ndarray, "choices phases directions steps"], Float[ndarray, "steps"]]:
-    """(whether every push is survived, the impulses [N s])."""
+    """(whether every push is survived, the impulses [N s]).
+
+    turned: by how many parts of a step all directions, phases and impulses are moved on: 0.5 gives other pushes.
+    largest: change of speed by the largest impulse, of sqrt(g H).
+    """
     controller = on_command("whole_body", "trot", reflexes=True)
     height = hip_height_of(robot)
     natural = float(np.sqrt(9.81 * height))
-    angles, parts = 2.0 * np.pi * np.arange(directions) / directions, np.arange(phases) / phases
-    impulses = LARGEST * natural * robot.mass * np.arange(1, steps + 1) / steps
+    angles = 2.0 * np.pi * (np.arange(directions) + turned) / directions
+    parts = (np.arange(phases) + turned) / phases
+    impulses = largest * natural * robot.mass * (np.arange(1, steps + 1) - turned) / steps
     shape = (len(choices), phases, directions, steps)
     try:
         touching = trunk_corners(robot)
     except InputError:  # a trunk without a box
         touching = []
     start = standing_start(robot, controller)
-    batch = Batch(robot, int(np.prod(shape)), controller, start=start, touching=touching)
-    enabled = batch.state.memory.reflex.enabled.reshape(*shape, len(NAMES))
-    enabled[:] = np.array([choice.numbers() for choice in choices])[:, None, None, None]
-    batch.command["forward"][:] = min(0.4, np.sqrt(0.1) * natural)
+    n, more = int(np.prod(shape)), 0 if beside is None else len(beside.starts)
+    world = {} if beside is None else {"ground": beside.ground}
+    batch = Batch(robot, n + more, controller, start=start, touching=touching, **world)
+    if beside is not None:
+        batch.q[n:] = beside.starts
+    enabled = np.array([choice.numbers() for choice in choices])[:, None, None, None]
+    batch.state.memory.reflex.enabled[:n] = np.broadcast_to(enabled, (*shape, len(NAMES))).reshape(n, -1)
+    batch.command["forward"][:] = speed_of(robot)
     period = controller.gait.period
     steady = np.ceil(STEADY / period) * period
     begins = np.array([round((steady + part * period) / batch.period) for part in parts])
     length, look = round(PUSH / batch.period), round(LOOK / batch.period)
     now, end = int(begins[0]), int(begins[-1]) + length + round(AFTER / batch.period)
-    batch.run(now)
-    stood = float(np.median(batch.q[:, 2]))
+    for at in range(0, now, look):
+        batch.run(min(look, now - at))
+        if beside is not None:
+            beside.look(min(at + look, now) * batch.period, batch.q[n:])
+    stood = float(np.median(batch.q[:n, 2]))
     force = np.zeros((*shape, 6))
     force[..., 3] = np.cos(angles)[:, None] * impulses / (length * batch.period)
     force[..., 4] = np.sin(angles)[:, None] * impulses / (length * batch.period)
-    fine = np.ones(batch.n, dtype=bool)
+    fine = np.ones(n, dtype=bool)
     edges = sorted({*begins.tolist(), *(begins + length).tolist(), *range(now, end + look, look)})
     for at, following in pairwise(edges):
         pushed = (begins <= at) & (at < begins + length)
-        batch.push[:] = np.where(pushed[:, None, None, None], force, 0.0).reshape(-1, 6)
+        batch.push[:n] = np.where(pushed[:, None, None, None], force, 0.0).reshape(-1, 6)
         batch.run(following - at)
-        fine &= _up(batch.q, stood, LEAN, LOW)
-    return (fine & _up(batch.q, stood, LEAN, STANDING)).reshape(shape), impulses
+        fine &= _up(batch.q[:n], stood, LEAN, LOW)
+        if beside is not None:
+            beside.look(following * batch.period, batch.q[n:])
+    return (fine & _up(batch.q[:n], stood, LEAN, STANDING)).reshape(shape), impulses
 
 
 def _up(q: Float[ndarray, "N nq"], stood: float, lean: float, low: float) -> Bool[ndarray, "N"]:
@@ -136,13 +182,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for reflex_pushes.json")
     for key, value in (("directions", 4), ("phases", 4), ("steps", 12)):
         parser.add_argument(f"--{key}", type=int, default=value)
+    parser.add_argument("--turned", type=float, default=0.0, help="other pushes: moved on by parts of a step (0.5)")
     given = parser.parse_args()
     tables = []
     for name in given.robots:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             robot = load(name)
-        tables.append(push_table(robot, given.directions, given.phases, given.steps))
+        tables.append(push_table(robot, given.directions, given.phases, given.steps, given.turned))
         print(markdown(tables[-1:]) if len(tables) == 1 else markdown(tables[-1:]).splitlines()[-1], flush=True)
     if given.out is not None:
         given.out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ EMULATION = """
 #define __device__
 #define __global__
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __log2f log2f
 struct Index { unsigned x; };
 static Index blockIdx, blockDim, threadIdx;
@@ -37,9 +37,14 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-def emulate(code, layout, dtype, folder, before="", entries=LAUNCH, advance=ADVANCE):
-    """The kernels as C++ on the processor: what a GPU has is in EMULATION and ``before``, ``entries`` call them."""
-    text = EMULATION + before + cuda.source(code, layout, "kernel", dtype, block=32) + entries
+def emulate(code, layout, dtype, folder, **more):
+    """The kernels of a program as C++ on the processor."""
+    return build(cuda.source(code, layout, "kernel", dtype, block=32), folder, **more)
+
+
+def build(source, folder, before="", entries=LAUNCH, advance=ADVANCE):
+    """A CUDA source as C++ on the processor: what a GPU has is in EMULATION and ``before``, ``entries`` call it."""
+    text = EMULATION + before + source + entries
     if "kernel_advance" in text:
         text += advance
     (folder / "kernel.cpp").write_text(text)

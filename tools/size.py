@@ -1,6 +1,7 @@
 """Reports lines, files and public names of every package under src, and what has changed since a commit.
 
-Also how many annotations say Any, by itself or by one of its aliases: what a type checker cannot follow.
+Also how many annotations say Any, by itself or by one of its aliases: what a type checker cannot follow; and the pages
+and words of the documentation, by kind.
 
 python tools/size.py [--against COMMIT]
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -145,6 +147,23 @@ def _git(*words: str, stdin: str | None = None) -> str:
     return done.stdout
 
 
+def words() -> dict[str, tuple[int, int]]:
+    """Return (pages, words) by the caption under which docs/index.md lists them; code and tables count as words."""
+    docs = ROOT / "docs"
+    index = (docs / "index.md").read_text(encoding="utf-8")
+    found = {"README and front page": _counted([ROOT / "README.md", docs / "index.md"])}
+    for caption, listed in re.findall(r"```{toctree}\n:caption: (.+)\n(?::.*\n)*\n((?:.+\n)+)```", index):
+        found[caption] = _counted([docs / f"{name}.md" for name in listed.split()])
+        if any("/api/" in name for name in listed.split()):
+            found[caption] = _counted([docs / f"{name}.md" for name in listed.split() if "/api/" not in name])
+            found[f"{caption}, generated"] = _counted(sorted((docs / "reference" / "api").glob("*.md")))
+    return found
+
+
+def _counted(pages: list[Path]) -> tuple[int, int]:
+    return len(pages), sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+
+
 def table(now: dict[str, dict[str, Size]], before: dict[str, dict[str, Size]] | None) -> list[str]:
     """The lines of the report."""
     old = before or {}
@@ -174,6 +193,11 @@ def main() -> None:
     print("\n".join(table(sizes(here()), sizes(at(given.against)) if given.against else None)))
     count, of = open_annotations(here())
     print(f"annotations that say Any, by itself or by an alias: {count} of {of}, {100 * count / of:.1f} %")
+    print(f"{'documentation':32}{'pages':>6}{'words':>8}")
+    kinds = words()
+    for kind, (pages, counted) in kinds.items():
+        print(f"{kind:32}{pages:>6}{counted:>8}")
+    print(f"{'all':32}{sum(pages for pages, _ in kinds.values()):>6}{sum(n for _, n in kinds.values()):>8}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,23 @@
 // Order of search results: pages that answer a user's question before reference, notes and history.
 const WEIGHTS = [
+  [/^guides\/faq$/, 14],
   [/^(tutorials|guides)\//, 12],
   [/^explanation\//, 8],
   [/^nptrace\//, 2],
   [/^reference\/(conventions|commands|glossary)$/, 6],
   [/^research\//, -6],
-  [/^(changelog|moved|release|contributing|architecture|research\/first-hour)$/, -14],
+  [/^(changelog|release|contributing|architecture|research\/first-hour)$/, -14],
 ];
+
+// Questions may be typed as sentences: these words are on few pages, and all other words of a search must be on a page.
+const QUESTION_WORDS = new Set(
+  "how do does did i my me we can could what which where when why should would get use using have has need want am".split(" ")
+);
+var splitQuery = (query) => {
+  const words = query.split(/[^\p{Letter}\p{Number}_\p{Emoji_Presentation}]+/gu).filter((word) => word);
+  const kept = words.filter((word) => !QUESTION_WORDS.has(word.toLowerCase()));
+  return kept.length ? kept : words;
+};
 
 var Scorer = {
   score: (result) => {

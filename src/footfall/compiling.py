@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 import nptrace
+from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from nptrace import binding
 from nptrace._types import Foreign, Given, PyTree
@@ -53,6 +54,7 @@ class Bound(binding.Bound):
         return super().shape_unknown(name)
 
 
+@takes({})
 def compile(
     function: Function,
     robot: Foreign = None,
@@ -106,6 +108,7 @@ def compile(
         )
 
 
+@takes({})
 def jacobian(
     function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Jacobian | WrittenJacobian:
@@ -131,6 +134,7 @@ def jacobian(
     return nptrace.jacobian(bound, *bound.examples, wrt=wrt, names=bound.names, key=key, **settings)
 
 
+@takes({})
 def gradient(
     function: Function, robot: Given = None, *examples: PyTree, wrt: Given, free: Sequence[str] = (), **options: Any
 ) -> Compiled:

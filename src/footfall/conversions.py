@@ -24,6 +24,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
+from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign, Given
 
@@ -32,10 +33,11 @@ _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])
 
 
 # -- states in the layout of a model -----------------------------------------------------------------------------------
+@takes({})
 def to_pinocchio(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (q, v) of a robot as Pinocchio has them.
+    """Return (q, v) of a robot in Pinocchio's layout.
 
     Args:
         robot: Whose joints are mapped by name.
@@ -55,6 +57,7 @@ def to_pinocchio(
     return np.concatenate([base_q, q[at:][order]]), np.concatenate([base_v, v[moving:][order]])
 
 
+@takes({})
 def from_pinocchio(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
@@ -76,10 +79,11 @@ def from_pinocchio(
     return np.concatenate([ours_q[:at], q[at:][order]]), np.concatenate([ours_v[:moving], v[moving:][order]])
 
 
+@takes({})
 def to_mujoco(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (qpos, qvel) of a robot as MuJoCo has them.
+    """Return (qpos, qvel) of a robot in MuJoCo's layout.
 
     Args:
         robot: Whose joints are mapped by name.
@@ -100,6 +104,7 @@ def to_mujoco(
     return qpos, qvel
 
 
+@takes({})
 def from_mujoco(
     robot: Robot, qpos: Float[ndarray, "n"], qvel: Float[ndarray, "m"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
@@ -125,6 +130,8 @@ def from_mujoco(
 
 
 def _checked(robot: Robot, q: Given, v: Given) -> tuple[ndarray, ndarray]:
+    if not isinstance(robot, Robot):
+        raise InputError(f"conversions take the robot first, then q and v, got {type(robot).__name__} for it")
     q, v = np.asarray(q, dtype=float), np.zeros(robot.nv) if v is None else np.asarray(v, dtype=float)
     for name, array, size in (("q", q, robot.nq), ("v", v, robot.nv)):
         if array.shape != (size,):

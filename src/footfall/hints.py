@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +29,18 @@ SIMULATION = {
     **dict.fromkeys(("terrain", "floor"), "ground"),
     **dict.fromkeys(("duration", "recording"), "run(duration), which returns the recording"),
     "apply_force": "pushes, or Simulation(..., pushes=[ff.Push(...)])",
+    **dict.fromkeys(("contacts", "contact_state", "ncon"), "sensed.forces[:, 2] > 1.0, one for every foot"),
+    **dict.fromkeys(("foot_positions", "get_foot_positions", "xpos"), "ff.kinematics.foot_positions(robot, sim.q)"),
+    **dict.fromkeys(("body", "link", "geom", "get_link_state", "site"), "ff.kinematics.frame_pose(robot, sim.q, name)"),
+    **dict.fromkeys(("pause", "play", "stop"), "a loop of your own around sim.step()"),
+    **dict.fromkeys(("close", "disconnect", "shutdown"), "not needed: a simulation holds no files or windows"),
+    **dict.fromkeys(("save", "save_state", "get_checkpoint"), "checkpoint(path)"),
+    **dict.fromkeys(("load", "load_state", "restore"), "resume(path)"),
+    **dict.fromkeys(("model_path", "urdf", "xml"), "ff.load(path), which makes the robot"),
+    **dict.fromkeys(("num_envs", "n_envs", "batch_size"), "ff.Batch(robot, n, controller)"),
+    **dict.fromkeys(("device", "cuda", "gpu"), "ff.GpuBatch(robot, n, controller), on a GPU"),
+    **dict.fromkeys(("mass", "payload"), 'robot.replace({"trunk.mass": 5.0}), or ff.robot.with_payload'),
+    **dict.fromkeys(("noise", "imu"), "sensors=ff.sensing.Sensors.realistic()"),
 }
 RECORDING = {
     **dict.fromkeys(("base_position", "base_pos", "root_position", "position"), "trunk_position"),
@@ -48,6 +59,7 @@ RECORDING = {
     **dict.fromkeys(("t", "times", "timestamps"), "time"),
     **dict.fromkeys(("velocity_command", "commands", "commanded_velocity"), "command"),
     **dict.fromkeys(("df", "dataframe", "as_pandas"), "to_pandas()"),
+    **dict.fromkeys(("to_csv", "to_parquet", "to_netcdf", "to_mcap", "export", "write"), "save('run.csv'), by suffix"),
     **dict.fromkeys(("video", "render"), "save_video(path)"),
     **dict.fromkeys(("speed", "average_speed"), "mean_speed()"),
     **dict.fromkeys(("base_height", "height", "trunk_height"), "trunk_position[:, 2]"),
@@ -56,6 +68,46 @@ RUN = {
     **dict.fromkeys(("steps", "n_steps", "num_steps", "n", "ticks"), "duration [s]; sim.step(n) takes ticks"),
     **dict.fromkeys(("seconds", "time", "t", "T", "t_end"), "duration"),
     **dict.fromkeys(("out", "file", "filename", "save"), "path"),
+}
+RUN_BATCH = dict.fromkeys(("duration", "seconds", "time", "steps", "n", "n_steps"), "ticks")
+STEP = {
+    **dict.fromkeys(("action", "ctrl", "tau", "torque", "torques", "joint_command", "u"), "command"),
+    **dict.fromkeys(("position", "kp", "kd", "velocity"), "step(ff.JointCommand(position=..., kp=..., kd=...))"),
+    **dict.fromkeys(("steps", "ticks", "num_steps", "n_steps"), "n"),
+    **dict.fromkeys(("dt", "duration", "time", "seconds"), "n, in ticks; sim.run(duration) takes seconds"),
+}
+RESET = {
+    **dict.fromkeys(("q", "v", "qpos", "qvel", "state", "pose", "start"), "sim.set_state(q, v)"),
+    **dict.fromkeys(("seed", "options"), "Simulation(..., seed=...): a simulation starts again from where it began"),
+}
+BATCH = {
+    **SIMULATION,
+    **dict.fromkeys(("step", "advance", "simulate"), "run(ticks)"),
+    **dict.fromkeys(("num_envs", "num_robots", "n_envs", "size", "count"), "n"),
+    **dict.fromkeys(("randomize", "randomize_parameters"), "randomise"),
+    **dict.fromkeys(("base_position", "trunk_position", "root_pos"), "q[:, :3]"),
+    **dict.fromkeys(("base_velocity", "trunk_velocity"), "v[:, 3:6], in base axes"),
+    **dict.fromkeys(("joint_positions", "dof_pos"), "q[:, 7:]"),
+    **dict.fromkeys(("forces", "contact_forces", "foot_forces"), "run(ticks, record=[...])"),
+    **dict.fromkeys(("set_parameters", "set_parameter"), "set({path: values})"),
+    **dict.fromkeys(("fell", "done", "terminated"), "fallen()"),
+    **dict.fromkeys(("command", "set_commands"), "set_command(forward=...)"),
+}
+GAIT_PARTS = {
+    **dict.fromkeys(("frequency", "freq", "rate"), "period [s], one over the frequency"),
+    **dict.fromkeys(("step_length", "stride_length", "length"), "stride"),
+    **dict.fromkeys(("step_height", "swing_height", "clearance", "foot_height"), "height"),
+    **dict.fromkeys(("duty_factor", "stance_fraction"), "duty"),
+    **dict.fromkeys(("phases", "offsets", "phase_offsets"), "delays"),
+    **dict.fromkeys(("speed", "velocity"), "stride, which over period * duty is the speed"),
+}
+GROUND = {
+    **dict.fromkeys(("mu", "mu_s", "coefficient", "friction_coefficient"), "friction"),
+    **dict.fromkeys(("angle", "slope"), "ground='slope:5', in degrees"),
+}
+LOCOMOTION = {
+    **dict.fromkeys(("speed", "velocity", "command", "forward"), "Simulation(..., command=ff.Command(forward=0.4))"),
+    **dict.fromkeys(("horizon", "N"), "plan"),
 }
 STATE = {
     **dict.fromkeys(("qpos", "joint_positions", "position"), "q"),
@@ -79,7 +131,6 @@ GAIT = {
     **dict.fromkeys(("stance", "stand"), "ff.control.Hold('stand', kp, kd), which is no gait"),
     **dict.fromkeys(("jump", "hop", "pronking"), "pronk"),
 }
-FORWARD = "ff.kinematics.body_poses(robot, q), frame_pose(robot, q, name) or foot_positions(robot, q)"
 COMMAND = {
     **dict.fromkeys(("vx", "x", "speed", "lin_vel_x", "linear"), "forward"),
     **dict.fromkeys(("vy", "y", "left", "lin_vel_y"), "sideways"),
@@ -98,6 +149,8 @@ PLOTS = {
     **dict.fromkeys(("torques", "tau"), "torque"),
     **dict.fromkeys(("q", "joint_position"), "joints"),
 }
+JACOBIAN = "ff.kinematics.frame_jacobian(robot, q, name), or feet_jacobian(robot, q)"
+FORWARD = "ff.kinematics.body_poses(robot, q), frame_pose(robot, q, name) or foot_positions(robot, q)"
 ROBOT = {
     **dict.fromkeys(("total_mass", "weight"), "mass"),
     **dict.fromkeys(("njoints", "num_joints", "n_joints", "nu", "num_actuators"), "nj"),
@@ -109,6 +162,17 @@ ROBOT = {
     **dict.fromkeys(("neutral", "default_q", "q0", "qpos0"), "state()"),
     "bodies": "links",
     "frames": "ff.kinematics.frame_names(robot)",
+    **dict.fromkeys(("set_mass", "set_parameter", "set"), 'replace({"trunk.mass": 5.0}), which returns a new robot'),
+    **dict.fromkeys(("fk", "forward_kinematics"), FORWARD),
+    **dict.fromkeys(("ik", "inverse_kinematics"), "ff.kinematics.inverse(robot, feet)"),
+    **dict.fromkeys(("jacobian", "get_jacobian"), "ff.kinematics.frame_jacobian(robot, q, name)"),
+    **dict.fromkeys(("com", "center_of_mass"), "ff.kinematics.center_of_mass(robot, q)"),
+    **dict.fromkeys(("kp", "kd", "gains"), "ff.control.stand_gains(robot), or ff.control.walk_gains(robot)"),
+    **dict.fromkeys(("torque_limits", "effort_limits"), "[a.torque_limit for a in robot.actuators]"),
+    **dict.fromkeys(("lower", "upper", "joint_limits"), "[(j.lower, j.upper) for j in robot.joints]"),
+    **dict.fromkeys(("step", "run", "simulate"), "ff.Simulation(robot, controller).run(duration)"),
+    **dict.fromkeys(("q", "v", "qpos"), 'state("stand"), which returns q and v'),
+    **dict.fromkeys(("from_urdf", "from_mjcf", "from_xml_path", "load"), "ff.load(path)"),
     "actuator_names": "joint_names",
 }
 DYNAMICS = {
@@ -139,9 +203,32 @@ FRONT = {
     **dict.fromkeys(("Sim", "Simulator", "World"), "ff.Simulation"),
     **dict.fromkeys(("jit", "trace"), "ff.compile"),
     **dict.fromkeys(("grad",), "ff.gradient"),
+    **dict.fromkeys(("simulate", "run", "rollout"), "ff.Simulation(robot, controller).run(duration)"),
+    **dict.fromkeys(("mpc", "MPC", "wbc", "WBC"), "ff.control.Locomotion()"),
+    **dict.fromkeys(("PD", "pd"), "ff.control.JointPD, or ff.control.Hold"),
+    **dict.fromkeys(("ik", "inverse_kinematics"), "ff.kinematics.inverse"),
+    **dict.fromkeys(("rnea", "crba", "aba"), "ff.dynamics.inverse_dynamics, mass_matrix or forward_dynamics"),
+    **dict.fromkeys(("plot", "video"), "rec.plot(...), or rec.save_video(path)"),
+    **dict.fromkeys(("terrain", "Terrain", "Plane", "Heightfield"), "ff.contact.Plane, or ground='rough:0.03'"),
     **dict.fromkeys(("train", "env", "policy"), "ff.learn"),
     **dict.fromkeys(("load_policy", "Policy"), "ff.control.Policy.load"),
     **dict.fromkeys(("JointPD", "Locomotion", "Hold"), "ff.control has it"),
+}
+
+
+CONTROL = {
+    **dict.fromkeys(("PD", "PID", "PDController", "Position"), "JointPD for a gait, or Hold for a pose"),
+    **dict.fromkeys(("MPC", "Mpc", "WBC", "WholeBody", "whole_body"), "Locomotion, or on_command('whole_body')"),
+    **dict.fromkeys(("RL", "NeuralNetwork", "load_policy"), "Policy.load(path)"),
+    **dict.fromkeys(("LQR", "lqr"), "ff.sim.lqr_stand(robot)"),
+    **dict.fromkeys(("Controller_", "make", "named_controller"), "on_command(name), or ff.controller"),
+    **dict.fromkeys(("gains", "default_gains"), "stand_gains(robot), or walk_gains(robot)"),
+}
+EXPORT = {
+    **dict.fromkeys(("to_c", "c", "export", "write_c", "codegen"), "of_controller(simulation, name).write(folder)"),
+    **dict.fromkeys(("to_urdf", "urdf", "to_mjcf", "mjcf"), "ff.robot.to_urdf(robot) and ff.robot.to_mjcf(robot)"),
+    **dict.fromkeys(("to_onnx", "onnx"), "policy.save('policy.onnx')"),
+    **dict.fromkeys(("fmu", "to_fmu", "fmi"), "write_fmu"),
 }
 
 
@@ -166,7 +253,7 @@ def _meant(hint: str) -> str:
 
 
 def _article(name: str) -> str:
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+    return f"an {name}" if name[0] in ("aefhilmnorsx" if len(name) == 1 else "aeiou") else f"a {name}"
 
 
 def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> AttributeError:
@@ -174,26 +261,29 @@ def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str,
     return MissingAttribute(owner, name, known, elsewhere)
 
 
-def takes(elsewhere: Mapping[str, str]) -> Callable[[_Function], _Function]:
-    """Make a function say what an argument is called that it does not take."""
+def takes(elsewhere: Mapping[str, str], name: str = "") -> Callable[[_Function], _Function]:
+    """Make a function say in a sentence what is wrong with the arguments of a call that does not fit it.
+
+    Args:
+        elsewhere: What people call arguments elsewhere, and what they are called here.
+        name: Of the function in messages; its own unless given.
+    """
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
-        known = [name for name in signature.parameters if name != "self"]
-        called = function.__qualname__.removesuffix(".__init__")
+        called = name or function.__qualname__.removesuffix(".__init__")
 
         @functools.wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
-            for name in given:
-                if name in known[: len(arguments) - ("self" in signature.parameters)]:
-                    listed = ", ".join(known[: known.index(name) + 2])
-                    raise InputError(f"{called} got {name!r} twice, by its place and by name: {called}({listed}, ...)")
-                if name not in known and "options" not in known:
-                    what = f"argument of {called}"
-                    if name in elsewhere:
-                        raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
-                    raise unknown(what, name, known, "it has")
-            return function(*arguments, **given)
+            try:
+                return function(*arguments, **given)
+            except TypeError as error:
+                if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                    raise  # from inside the function, not from the call
+                problem = _misfit(called, f"argument of {called}", signature, arguments, given, elsewhere)
+                if problem is None:
+                    raise
+            raise problem
 
         return checked  # type: ignore[return-value]
 
@@ -201,28 +291,70 @@ def takes(elsewhere: Mapping[str, str]) -> Callable[[_Function], _Function]:
 
 
 def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class], _Class]:
-    """Make a dataclass say what an argument is called that it does not take; its signature stays."""
+    """Make a dataclass say what is wrong with arguments that do not fit it; its signature stays."""
 
     def decorate(kind: _Class) -> _Class:
         make: Callable[..., None] = kind.__init__  # type: ignore[misc]
-        known = {f.name for f in dataclasses.fields(kind) if f.init}
-        absent = dataclasses.MISSING
-        fields = [f for f in dataclasses.fields(kind) if f.init]
-        needed = [f.name for f in fields if f.default is absent and f.default_factory is absent]
+        signature = inspect.signature(make)
 
         @functools.wraps(make)
         def __init__(self: object, *arguments: Any, **given: Any) -> None:
-            if not given.keys() <= known:
-                name = next(name for name in given if name not in known)
-                if name in elsewhere:
-                    raise InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
-                raise unknown(what, name, [f.name for f in dataclasses.fields(kind) if f.init], "it has")
-            for name in needed[len(arguments) :]:
-                if name not in given:
-                    raise InputError(f"{kind.__name__} needs {_article(name)}: {kind.__name__}(..., {name}=...)")
-            make(self, *arguments, **given)
+            try:
+                return make(self, *arguments, **given)
+            except TypeError as error:
+                if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                    raise
+                problem = _misfit(kind.__name__, what, signature, (self, *arguments), given, elsewhere)
+                if problem is None:
+                    raise
+            raise problem
 
         kind.__init__ = __init__  # type: ignore[misc]
         return kind
 
     return decorate
+
+
+def _misfit(
+    called: str,
+    what: str,
+    signature: inspect.Signature,
+    arguments: tuple[Any, ...],
+    given: Mapping[str, Any],
+    elsewhere: Mapping[str, str],
+) -> InputError | None:
+    """Return what is wrong with a call, in a sentence; None if its arguments fit."""
+    try:
+        signature.bind(*arguments, **given)
+        return None
+    except TypeError:
+        pass
+    parameters = [p for p in signature.parameters.values() if p.name not in ("self", "cls", "_")]
+    bound = "self" in signature.parameters or "cls" in signature.parameters
+    arguments = arguments[1:] if bound else arguments
+    names = [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+    for name in given:
+        if name not in names and (name in elsewhere or not any(p.kind is p.VAR_KEYWORD for p in parameters)):
+            if name in elsewhere:
+                return InputError(f"unknown {what} {name!r}: {_meant(elsewhere[name])}")
+            if names:
+                return unknown(what, name, names, "it has")
+            return InputError(f"{called} takes no arguments, got {name!r}")
+    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for name in given:
+        if name in [p.name for p in by_place[: len(arguments)]]:
+            listed = ", ".join(names[: names.index(name) + 2])
+            return InputError(f"{called} got {name!r} twice, by its place and by name: {called}({listed}, ...)")
+    if len(arguments) > len(by_place) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        usage = ", ".join([*(p.name for p in by_place), *(f"{n}=..." for n in names[len(by_place) :][:4])])
+        more = ", ..." if len(names) > len(by_place) + 4 else ""
+        if not by_place and names:
+            return InputError(f"{called} takes its arguments by name: {called}({usage}{more})")
+        return InputError(
+            f"{called} takes {len(by_place) or 'no'} argument{'s' * (len(by_place) != 1)} by place, got"
+            f" {len(arguments)}: {called}({usage}{more})"
+        )
+    for p in parameters[min(len(arguments), len(by_place)) :]:
+        if p.default is p.empty and p.name not in given and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL):
+            return InputError(f"{called} needs {_article(p.name)}: {called}(..., {p.name}=...)")
+    return None

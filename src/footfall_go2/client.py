@@ -137,7 +137,7 @@ class DdsConnection:
         raise ConnectionLost(f"no state from a robot within {timeout:g} s on {self.words}")
 
     def release(self, timeout: float = 8.0, say: Callable[[str], None] = lambda text: None) -> None:
-        """Have the sport mode lie down and give the motors away."""
+        """Have the sport mode lie down and release the motors."""
         end, told = time.monotonic() + timeout, ""
         while True:
             code, data = self.switcher.call(CHECK_MODE)
@@ -145,9 +145,9 @@ class DdsConnection:
             if not name:
                 return
             if time.monotonic() > end:
-                raise ConnectionLost(f"the robot's mode '{name}' does not give the motors away")
+                raise ConnectionLost(f"the robot's mode '{name}' does not release the motors")
             if name != told:  # it is asked until it has
-                say(f"the robot's mode '{name}' lies down and gives the motors away")
+                say(f"the robot's mode '{name}' lies down and releases the motors")
                 told = name
             self.sport.call(STAND_DOWN)
             self.switcher.call(RELEASE_MODE)

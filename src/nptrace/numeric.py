@@ -231,7 +231,7 @@ def scan(body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, revers
         return active.scan(body, carry, rows, reverse)
     counts = {len(leaf) for leaf in _leaves(rows)}
     if len(counts) != 1 or counts == {0}:
-        raise ValueError(f"scan: the rows must be arrays of one length, at least 1, not of lengths {sorted(counts)}")
+        raise ValueError(f"scan: the rows must be arrays of equal length, at least 1, not of lengths {sorted(counts)}")
     count, outs = counts.pop(), []
     for i in reversed(range(count)) if reverse else range(count):
         carry, out = body(carry, _each(lambda leaf, row=i: leaf[row], rows))
@@ -331,9 +331,7 @@ def solution(
 
 
 def gradient_bottleneck(x: T) -> T:
-    """Mark few numbers through which much of what follows depends on much of what came before.
-
-    A Jacobian that is written out is multiplied there.
+    """Mark a few values through which many outputs depend on many inputs: the Jacobian is computed as a product there.
 
     Args:
         x: Numbers.

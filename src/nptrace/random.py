@@ -84,7 +84,7 @@ def key(seed: int) -> Words:
 
 
 def fold_in(key: Words, data: Words) -> Words:
-    """Return another key, made of a key and a counter's words: as independent as keys of other seeds."""
+    """Return a new key from a key and the words of a counter, independent of the keys of other seeds."""
     return np.stack(_block(key, data, _FOLDING, _HALVES), axis=-1)
 
 

@@ -75,8 +75,7 @@ def test_a_file_in_another_version_is_refused_in_one_sentence_with_both(kind, tm
     with monkeypatch.context() as other:
         other.setattr(module, "FORMAT", 99)
         write(path)
-    sentence = f"{name} was written in version 99 of its format, this footfall reads version {ours}: write it again"
-    with pytest.raises(FootfallError, match=sentence):
+    with pytest.raises(FootfallError, match=rf"{name} .* version 99 .* version {ours}"):
         read(path)
     path.unlink()
     write(path)
@@ -91,7 +90,7 @@ def test_an_archive_without_a_version_is_refused_as_version_0(kind, tmp_path):
     with np.load(path) as archive:
         arrays = {key: archive[key] for key in archive.files if key != "format"}
     np.savez(path, **arrays)
-    with pytest.raises(InputError, match=f"{name} was written in version 0 of its format, this footfall reads version"):
+    with pytest.raises(InputError, match=f"{name} .* version 0 of its format"):
         read(path)
 
 

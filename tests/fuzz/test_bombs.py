@@ -76,7 +76,7 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused_by_its_heads(tmp_path):
     path = with_chunks(tmp_path / "large.mcap", *[chunk] * 40)
     with (
         in_no_time(),
-        pytest.raises(RecordingError, match=r"large.mcap is not a recording to unpack: it is \d+ bytes long .* 10 GiB"),
+        pytest.raises(RecordingError, match=r"large.mcap cannot be unpacked: it is \d+ bytes long .* 10 GiB"),
     ):
         Recording.load(path)
 
@@ -131,7 +131,7 @@ def npy(shape, data=b"", dtype="<f8"):
 )
 def test_archives_that_hold_more_than_they_show_are_refused(arrays, tmp_path):
     path = zipped(tmp_path / "bomb.npz", arrays())
-    with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall's"):
+    with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall"):
         Policy.load(path)
     with in_no_time(), pytest.raises(InputError, match=r"is not a checkpoint, or damaged$"):
         Simulation(library.load("mini_cheetah")).resume(path)
@@ -174,7 +174,7 @@ def test_a_policy_of_pickles_or_one_array_is_refused(tmp_path):
     np.savez(tmp_path / "pickled.npz", words=np.array([{}], dtype=object))
     (tmp_path / "single.npz").write_bytes(npy((1,), bytes(8)))
     for name in ("pickled", "single"):
-        with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall's"):
+        with in_no_time(), pytest.raises(InputError, match="is not a policy of footfall"):
             Policy.load(tmp_path / f"{name}.npz")
     assert Policy.load(SHIPPED / "mini_cheetah.npz").robot == "mini_cheetah"
 

@@ -1,14 +1,16 @@
-"""Every robot file below a folder, under every default, and pushed with and without each reflex: one table.
+"""Third-party robot files under every default, and pushed with and without each reflex: one table.
 
-    python tests/strangers/campaign.py FOLDER --out campaign.jsonl > campaign.md
+    python tests/strangers/campaign.py FOLDER --clone --out campaign.jsonl --page docs/research/third-party-robots.md
 
-The folder holds URDF and MJCF files that nobody here made: checkouts, or the files alone (meshes are not needed, but
-for feet that are meshes). Files with fewer than eight joints are passed over, and so are second copies. A file is read
-as ``footfall simulate FILE`` reads it: what it refuses is kept with its sentence. Robots of four feet then stand, trot,
-walk, and walk on command under ``whole_body`` on three grounds; with ``pushes`` among the acts they are pushed from
-four sides at four phases of the gait, with the default reflexes and with each switched off (``studies/
-reflex_pushes.py``). A file has a process of its own with a time limit. Outcomes are kept one a line; what a run did
-before is not done again, so that it can be stopped and go on.
+``campaign_files.txt`` lists the files: repository, commit, path. ``--clone`` brings their repositories into FOLDER, as
+``owner+name``; ``--every`` takes every URDF and MJCF file below FOLDER instead, but for second copies and files with
+fewer than eight joints. (Meshes are not needed, but for feet that are meshes.)
+
+A file is read as ``footfall simulate FILE`` reads it: what it refuses is kept with its sentence; with
+``--repair-inertia`` where a refusal or a warning names that. Robots of four feet stand, trot, walk, and walk on command
+under ``whole_body`` on three grounds; they are pushed from four sides at four phases of the gait, with the default
+reflexes and with each switched off (``studies/reflex_pushes.py``). A file has a process of its own with a time limit.
+Outcomes are kept one a line; what a run did before is not done again, so that it can be stopped and go on.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,14 +35,25 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "studies"))
 
-from reflex_pushes import CHOICES, PushTable, push_table
-from table import GROUNDS, Case, Outcome, run
+from reflex_pushes import CHOICES, LEAN, LOW, Beside, PushTable, push_table, speed_of, survival
+from table import GROUNDS, SETTLED, Case, Outcome, run
 
 import footfall as ff
+from footfall.contact import terrain
+from footfall.contact.ground import Plane
+from footfall.contact.heightfield import Heightfield
+from footfall.control.named import on_command
 from footfall.control.posture import with_stand
 from footfall.errors import FootfallError
+from footfall.sim.commanding import unfollowed
+from footfall.sim.start import standing_start
 
-ACTS = ("load", "stand", "trot", "walk", "whole_body", "pushes")
+LIST = Path(__file__).with_name("campaign_files.txt")
+URL = "https://github.com/{}"  # of a repository
+MARKS = "<!-- campaign: written by tests/strangers/campaign.py -->", "<!-- end of campaign -->"
+PUSH = 1.6  # of sqrt(g H), by which a push changes the speed: about half of them are survived
+ACTS = ("load", "stand", "trot", "walk", "whole_body", "pushes")  # the last two go together
+ROUGH_START = 0.5  # [m] along x, from where on ``rough:0.03`` is rough
 MODELS = (".urdf", ".xml", ".mjcf")
 FEWEST_JOINTS = 8
 MASS_ERROR, MIRROR_ERROR = 1e-6, 5e-3  # relative; of the legs' length, between left and right feet
@@ -59,17 +75,56 @@ def files(folder: Path) -> Iterator[Path]:
 _JOINT = re.compile(r"<joint\b[^>]*\btype\s*=\s*[\"'](?:revolute|continuous|prismatic)|<joint\b(?![^>]*type=)")
 
 
+def listed(folder: Path) -> dict[str, Path]:
+    """Files of the list by ``owner/name: path``, and where they lie in a folder of checkouts."""
+    lines = [line.split(maxsplit=2) for line in LIST.read_text().splitlines() if line.strip()]
+    return {f"{name}: {path}": folder / name.replace("/", "+") / path for name, _, path in lines}
+
+
+def clone(folder: Path, url: str) -> None:
+    """Bring the repositories of the list into a folder, each at its commit; what is there is left as it is."""
+    commits = dict(line.split(maxsplit=2)[:2] for line in LIST.read_text().splitlines() if line.strip())
+    for name, commit in commits.items():
+        into = folder / name.replace("/", "+")
+        if into.exists():
+            continue
+        into.mkdir(parents=True)
+        source = url.format(name)
+        steps = (
+            ["init", "--quiet"],
+            ["fetch", "--quiet", "--depth=1", source, commit],
+            ["checkout", "-q", "FETCH_HEAD"],
+        )
+        for step in steps:
+            done = subprocess.run(["git", "-C", str(into), *step], check=False)
+            if done.returncode:
+                print(f"{name}: git {step[0]} {source} failed; its files count as missing", file=sys.stderr)
+                break
+
+
 def examine(path: Path, acts: list[str], seconds: float) -> Iterator[dict[str, Any]]:
     """Outcomes of one file, the first being how it loads."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            robot = with_stand(ff.load(path))
+            repaired, robot = "", with_stand(ff.load(path))
         except FootfallError as error:
-            yield {"act": "load", "refused": " ".join(str(error).split())}
-            return
+            repaired = " ".join(str(error).split())
+            if "--repair-inertia" not in repaired:
+                yield {"act": "load", "refused": repaired}
+                return
+    repaired = repaired or next((x for x in (str(w.message) for w in said) if "--repair-inertia" in x), "")
+    if repaired:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                robot = with_stand(ff.load(path, repair_inertia=True))
+            except FootfallError as error:
+                yield {"act": "load", "refused": " ".join(str(error).split())}
+                return
     yield {
         "act": "load",
+        "repaired": " ".join(repaired.split()),
         "name": robot.name,
         "mass": robot.mass,
         "feet": len(robot.feet),
@@ -81,19 +136,85 @@ def examine(path: Path, acts: list[str], seconds: float) -> Iterator[dict[str, A
     }
     if not robot.floating or len(robot.feet) != 4 or "stand" not in robot.poses:
         return
-    for act in acts:
-        for ground in GROUNDS if act == "whole_body" else ("plane",):
+    for act in ("stand", "trot", "walk"):
+        if act in acts:
             try:
-                if act == "pushes":
-                    yield {"act": act, "ground": ground, **asdict(push_table(robot, steps=8))}
-                elif act != "load":
-                    with warnings.catch_warnings(record=True) as said:
-                        warnings.simplefilter("always")
-                        outcome = asdict(run(Case(str(path), act, ground), path, seconds))
-                    clips = [str(warning.message) for warning in said]
-                    yield {**outcome, "clipped": [" ".join(c.split()) for c in clips if "clips" in c or "takes" in c]}
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    outcome = asdict(run(Case(str(path), act), path, seconds, robot))
+                clips = [" ".join(str(warning.message).split()) for warning in said]
+                yield {**outcome, "clipped": [words for words in clips if "clips" in words or "takes" in words]}
             except FootfallError as error:
-                yield {"act": act, "ground": ground, "refused": " ".join(str(error).split())}
+                yield {"act": act, "ground": "plane", "refused": " ".join(str(error).split())}
+    if "whole_body" in acts or "pushes" in acts:
+        try:
+            yield from on_command_and_pushed(robot, str(path), "pushes" in acts)
+        except FootfallError as error:
+            words = " ".join(str(error).split())
+            yield from ({"act": "whole_body", "ground": ground, "refused": words} for ground in GROUNDS)
+            if "pushes" in acts:
+                yield {"act": "pushes", "ground": "plane", "refused": words}
+
+
+def three_grounds() -> Heightfield:
+    """The plane, ``slope:10`` and ``rough:0.03`` side by side, a band of y each: one program serves all."""
+    rough = terrain.named("rough:0.03")
+    assert isinstance(rough, Heightfield)
+    heights = np.zeros((len(rough.heights), 3 * rough.heights.shape[1]))
+    x = rough.corner[0] + rough.spacing * np.arange(len(heights))
+    _, slope, bumps = np.split(heights, 3, axis=1)
+    slope[:] = np.tan(np.radians(10.0)) * np.clip(x, -1.5, 5.0)[:, None]
+    bumps[:] = rough.heights
+    return Heightfield(heights, rough.spacing, rough.corner, rough.friction, smooth=True)
+
+
+def on_command_and_pushed(robot: ff.Robot, name: str, pushed: bool) -> Iterator[dict[str, Any]]:
+    """``whole_body`` on three grounds, and every push or a single one: robots of one batch."""
+    controller, ground = on_command("whole_body", "trot", reflexes=True), three_grounds()
+    followed, clipped = unfollowed(controller, robot, ff.control.Command(forward=speed_of(robot)))
+    across = ground.spacing * (ground.heights.shape[1] // 3) * np.arange(3.0)
+    starts = np.array([standing_start(robot, controller, at)[0] for at in (Plane(), Plane.slope(10.0), Plane())])
+    starts[:, 1] += across
+    starts[2, 0] += ROUGH_START
+    feet = ff.kinematics.foot_positions(robot, starts[2])
+    starts[2, 2] += max(float(ground.surface(x, y)[0]) for x, y, _ in feet)
+    times, states = [], []
+
+    def look(time: float, q: np.ndarray) -> None:
+        times.append(time)
+        states.append(q.copy())
+
+    beside = Beside(ground=ground, starts=starts, look=look)
+    if pushed:
+        yield {"act": "pushes", "ground": "plane", **asdict(push_table(robot, steps=1, largest=PUSH, beside=beside))}
+    else:
+        survival(robot, [CHOICES["default"]], 1, 1, 1, beside=beside)
+    t, q = np.array(times), np.array(states)
+    settled = t >= SETTLED
+    for k, kind in enumerate(GROUNDS):
+        w, x, y, z = q[:, k, 3:7].T
+        lean = np.degrees(np.arccos(np.clip(1.0 - 2.0 * (x * x + y * y), -1.0, 1.0)))
+        yaw = np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))[settled]
+        moved = np.diff(q[settled, k, :2], axis=0)
+        forward = moved[:, 0] * np.cos(yaw[:-1]) + moved[:, 1] * np.sin(yaw[:-1])
+        height = np.array([float(ground.distance(p)) for p in q[:, k, :3]]) / robot.poses["stand"].height
+        down = (lean > LEAN) | (height < LOW) | ~np.isfinite(q[:, k]).all(axis=1)
+        yield {
+            **asdict(
+                Outcome(
+                    robot=name,
+                    act="whole_body",
+                    ground=kind,
+                    asked=followed.forward,
+                    speed=float(forward.sum() / np.ptp(t[settled])),
+                    fell=bool(down.any()),
+                    until=float(t[down][0] if down.any() else t[-1]),
+                    lean=float(np.nanmax(lean)),
+                    height=float(np.nanmin(height)),
+                )
+            ),
+            "clipped": clipped,
+        }
 
 
 def doubts(robot: ff.Robot, path: Path) -> Iterator[str]:
@@ -105,7 +226,8 @@ def doubts(robot: ff.Robot, path: Path) -> Iterator[str]:
             yield f"its mass is {robot.mass:.6g} kg, the file's are {sum(masses):.6g} kg"
     if "stand" in robot.poses and set(robot.foot_names) >= {"LF", "RF", "LH", "RH"}:
         q, _ = robot.state("stand")
-        feet = dict(zip(robot.foot_names, ff.kinematics.foot_positions(robot, q)))
+        positions = ff.kinematics.foot_positions(robot, q)  # some trunks have their origin beside their middle
+        feet = dict(zip(robot.foot_names, positions - positions.mean(axis=0) * [0, 1, 0]))
         for left, right in (("LF", "RF"), ("LH", "RH")):
             off = np.abs(feet[left] * [1, -1, 1] - feet[right]).max()
             if off > MIRROR_ERROR * q[2] + 1e-3:
@@ -132,7 +254,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             other.append(f"- {name}: {load['feet']} feet, {load['joints']} joints; {'; '.join(load['remarks'])[:300]}")
             continue
         cells = [_words(found[column]) if column in found else "" for column in columns]
-        lines.append("| " + " | ".join([name, f"{load['mass']:.3g}", *cells]) + " |")
+        title = f"{name} (`--repair-inertia`)" if load.get("repaired") else name
+        lines.append("| " + " | ".join([title, f"{load['mass']:.3g}", *cells]) + " |")
     lines += [
         "",
         "Within their bounds: "
@@ -177,11 +300,15 @@ def _push_table(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, help="checkouts by owner+name, or with --every anything")
+    parser.add_argument("--clone", nargs="?", const=URL, help="bring the repositories of the list, from a URL with {}")
+    parser.add_argument("--every", action="store_true", help="every model below the folder, not the list")
     parser.add_argument("--out", type=Path, default=Path("campaign.jsonl"), help="outcomes, one a line; kept")
-    parser.add_argument("--acts", default="load,stand,trot,walk,whole_body", help=f"of {', '.join(ACTS)}")
+    parser.add_argument("--page", type=Path, help="page whose part between the marks is written anew")
+    parser.add_argument("--acts", default=",".join(ACTS), help=f"of {', '.join(ACTS)}")
     parser.add_argument("--only", default="", help="files with this in their path")
     parser.add_argument("--seconds", type=float, default=8.0, help="of every case")
+    parser.add_argument("--jobs", type=int, default=1, help="files at a time, a process each")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # the process of one file
     given = parser.parse_args()
     acts = given.acts.split(",")
@@ -189,32 +316,51 @@ def main() -> None:
         for row in examine(given.one, acts, given.seconds):
             print(json.dumps(row), flush=True)
         return
+    if given.clone:
+        clone(given.folder, given.clone)
     rows = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.is_file() else []
-    for path in files(given.folder):
-        name = str(path.relative_to(given.folder))
+    every = {str(path.relative_to(given.folder)): path for path in files(given.folder)} if given.every else {}
+    todo = []
+    for name, path in (every or listed(given.folder)).items():
         known = {row["act"] for row in rows if row["file"] == name}
         refused = any(row["file"] == name and row["act"] == "load" and "refused" in row for row in rows)
         wanted = [act for act in acts if act not in known]
-        if given.only not in name or not wanted or refused:
-            continue
-        command = [sys.executable, __file__, str(given.folder), "--one", str(path), "--acts", ",".join(wanted)]
-        command += ["--seconds", str(given.seconds)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
-            out, trouble = done.stdout, done.stderr.strip().splitlines()[-1:] if done.returncode else []
-        except subprocess.TimeoutExpired as late:
-            out, trouble = (late.stdout or b"").decode(), [f"not done after {TIME_LIMIT:g} s"]
-        found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
-        found = [row for row in found if row["act"] not in known]
-        missing = [act for act in wanted if act not in {row["act"] for row in found}]
-        if trouble and missing:  # what is no refusal is a fault of ours
-            found.append({"act": missing[0], "refused": f"TROUBLE: {trouble[0]}"})
-        with given.out.open("a") as file:
-            for row in found:
-                rows.append({**row, "file": name})
-                file.write(json.dumps(rows[-1]) + "\n")
-        print(f"{name}: " + ", ".join(_short(row) for row in found), file=sys.stderr, flush=True)
-    print(markdown(rows))
+        if given.only in name and wanted and not refused:
+            if path.is_file():
+                todo.append((name, path, known, wanted))
+            else:
+                print(f"{name}: missing", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(given.jobs) as pool:
+        for (name, _, known, _), outcomes in zip(todo, pool.map(lambda x: _outcomes(x[1], x[3], given, cache), todo)):
+            found = [row for row in outcomes if row["act"] not in known]
+            with given.out.open("a") as file:
+                for row in found:
+                    rows.append({**row, "file": name})
+                    file.write(json.dumps(rows[-1]) + "\n")
+            print(f"{name}: " + ", ".join(_short(row) for row in found), file=sys.stderr, flush=True)
+    if given.page is None:
+        print(markdown(rows))
+        return
+    text = given.page.read_text()
+    start, end = (text.index(mark) for mark in MARKS)
+    given.page.write_text(text[: start + len(MARKS[0])] + "\n\n" + markdown(rows) + "\n\n" + text[end:])
+
+
+def _outcomes(path: Path, wanted: list[str], given: argparse.Namespace, cache: str) -> list[dict[str, Any]]:
+    """Outcomes of a file in a process of its own; what ends the process is an outcome too."""
+    command = [sys.executable, __file__, str(given.folder), "--one", str(path), "--acts", ",".join(wanted)]
+    command += ["--seconds", str(given.seconds)]
+    own = {"NPTRACE_LEVEL": "0", "NPTRACE_CACHE": cache, **os.environ}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT, check=False, env=own)
+        out, trouble = done.stdout, done.stderr.strip().splitlines()[-1:] if done.returncode else []
+    except subprocess.TimeoutExpired as late:
+        out, trouble = (late.stdout or b"").decode(), [f"not done after {TIME_LIMIT:g} s"]
+    found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    missing = [act for act in wanted if act not in {row["act"] for row in found}]
+    if trouble and missing:  # what is no refusal is a fault of ours
+        found.append({"act": missing[0], "refused": f"TROUBLE: {trouble[0]}"})
+    return found
 
 
 def _short(row: dict[str, Any]) -> str:

@@ -146,8 +146,8 @@ def speed_of(robot: ff.Robot) -> float:
     return min(0.5, float(np.sqrt(0.1 * 9.81 * hip_height_of(robot))))
 
 
-def run(case: Case, path: Path, seconds: float) -> Outcome:
-    robot = robot_of(path)
+def run(case: Case, path: Path, seconds: float, robot: ff.Robot | None = None) -> Outcome:
+    robot = robot_of(path) if robot is None else robot
     controller = {"stand": "hold", "trot": "pd", "walk": "pd"}.get(case.act, case.act)
     gait = case.act if controller == "pd" else None
     speed = speed_of(robot) if controller in ("mpc", "whole_body") else None

@@ -34,7 +34,8 @@ def check_version(file: str | Path, found: object, reads: int, error: type[Footf
         return
     written = 0 if found is None else str(found)[:_MOST_CHARACTERS]
     raise error(
-        f"{file} was written in version {written} of its format, this footfall reads version {reads}: write it again"
+        f"{file} was written in version {written} of its format, and this version of footfall reads version"
+        f" {reads}: write it again"
     )
 
 

@@ -69,13 +69,13 @@ class Encoders:
                 f" {self.wanted.shape}, {shape} and {len(self.time)} times"
             )
         if len(self.time) < _LEAST_ROWS:
-            raise InputError(f"motors are identified from at least {_LEAST_ROWS} rows, got {len(self.time)}")
+            raise InputError(f"identifying motors needs at least {_LEAST_ROWS} rows, got {len(self.time)}")
         for name in ("time", "wanted", "measured"):
             if not np.isfinite(getattr(self, name)).all():
                 raise InputError(f"column '{name}' has a value that is not finite")
         rows = np.diff(self.time)
         if rows.min() <= 0 or not np.ptp(rows) <= 0.02 * rows.mean():
-            raise InputError("motors are identified from rows at one constant rate")
+            raise InputError("identifying motors needs rows at a constant rate")
         if not _RATES[0] <= 1.0 / self.period <= _RATES[1]:
             raise InputError(
                 f"motors are identified from {_RATES[0]:g} to {_RATES[1]:g} rows a second, got {1.0 / self.period:g}"

@@ -24,7 +24,7 @@ class MotorLoad:
 
     @property
     def overheats(self) -> bool:
-        """Whether the motor could not go on like this for ever."""
+        """Whether the motor would overheat in continuous operation."""
         return self.rms > self.continuous_torque
 
 

@@ -33,14 +33,14 @@ class MotorReport:
 
     robot: str
     joints: tuple[str, ...]
-    orders: tuple[Order, ...]  # all that were tried, the best first
+    orders: tuple[Order, ...]  # all orders that were tried, the best first
     found: tuple[Motors, ...]  # one a method
     before: Float[ndarray, "nj"]
     after: tuple[Float[ndarray, "nj"], ...]  # one a method
 
     @property
     def best(self) -> int:
-        """The method with the least error over the rows that it was fitted to: the other half chooses nothing."""
+        """The method with the smallest error over the rows that it was fitted to; the validation half is not used."""
         return int(np.argmin([np.mean(motors.rms**2) for motors in self.found]))
 
     @property
@@ -50,7 +50,7 @@ class MotorReport:
 
     @property
     def settled(self) -> Bool[ndarray, "nj 7"]:
-        """Numbers that every way finds identifiable and whose intervals meet: the recording shows them."""
+        """Parameters that every method finds identifiable, with overlapping intervals."""
         shown = np.all([motors.identifiable for motors in self.found], axis=0)
         for a in self.found:
             for b in self.found:

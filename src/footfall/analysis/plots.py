@@ -37,11 +37,11 @@ def plot(
 ) -> Figure:
     """One recording's figure of the given kind, with others laid over it."""
     if not isinstance(kind, str):
-        raise InputError(f"a plot is named by one text of {', '.join(_KINDS)}, got {kind!r}")
+        raise InputError(f"the kind of a plot must be one of {', '.join(_KINDS)}, got {kind!r}")
     runs = (rec, *others)
     for other in others:
         if not isinstance(other, type(rec)):
-            raise InputError(f"only a Recording is overlaid on a plot, got {type(other).__name__}")
+            raise InputError(f"only a Recording can be overlaid on a plot, got {type(other).__name__}")
     names = [""] if not others and labels is None else _labels(runs) if labels is None else list(map(str, labels))
     if len(set(names)) != len(runs):
         raise InputError(f"a plot of {len(runs)} recordings needs as many labels, all different, got {names}")

@@ -25,6 +25,7 @@ UNITS = {
     "estimate_height_rms": "m",
     "estimate_height_drift": "m",
     "estimate_horizontal_drift": "m",
+    "plans_per_second": "Hz",
 }
 
 
@@ -70,7 +71,19 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
         "recording": run.options.out,
         **(_estimated(run, rec) if run.options.estimate else {}),
+        **_planning(run, rec),
     }
+
+
+def _planning(run: Planned, rec: Recording) -> dict[str, float]:
+    """Plans per second and processor time of planning over simulated time, of a sampling planner."""
+    from footfall.sim.sampling import Sampling
+
+    planner = getattr(run.simulation.controller, "inner", run.simulation.controller)
+    if not isinstance(planner, Sampling) or not len(rec):
+        return {}
+    seconds = float(rec.time[-1])
+    return {"plans_per_second": planner.plans / seconds, "processor_share": planner.seconds / seconds}
 
 
 def stopped(rec: Recording) -> str | None:

@@ -37,7 +37,7 @@ RobotArgument = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", help="The URDF or MJCF file that the recorded robot came from: draws its meshes."),
+    typer.Option("--model", help="URDF or MJCF file of the recorded robot, to draw its meshes."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -91,10 +91,10 @@ def load_robot(name: str, **options: Any) -> Robot:
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Warnings as lines of our own on standard error, each once, without the line of code."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in said):
+    for message in dict.fromkeys(str(warning.message) for warning in reported):
         note(message)
 
 
@@ -155,8 +155,12 @@ class _Lines:
 
     def report(self, what: str, done: int, of: int) -> None:
         if time.monotonic() >= self.next:
-            note(f"{self.title}: {done} of {of}, {what}")
+            note(f"{self.title}: {done} of {of}{self.doing(what, ', ')}")
             self.next = time.monotonic() + _REPEAT
+
+    def doing(self, what: str, before: str) -> str:
+        """What is being done, unless the title says it already."""
+        return "" if self.title.startswith(what) else f"{before}{what}"
 
     def close(self) -> None:
         pass
@@ -176,7 +180,9 @@ class _Bar(_Lines):
             self.bar.start()
             self.task = self.bar.add_task("")
         if self.bar is not None:
-            self.bar.update(self.task, description=_marked_down(f"{self.title}: {what}"), completed=done, total=of)
+            self.bar.update(
+                self.task, description=_marked_down(f"{self.title}{self.doing(what, ': ')}"), completed=done, total=of
+            )
 
     def close(self) -> None:
         if self.bar is not None:

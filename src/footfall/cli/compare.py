@@ -35,23 +35,22 @@ def command(
         typer.Argument(
             metavar="ROBOT|RUN.toml|RECORDING",
             autocompletion=completing.robots,
-            help="A library name, a URDF or MJCF file, a run file with options, or a recording (.mcap, .nc).",
+            help="A library name, a URDF or MJCF file, a run file, or a recording (.mcap, .nc).",
         ),
     ],
-    other: Annotated[
-        str | None, typer.Argument(metavar="[RECORDING]", help="A second recording, if the first is one.")
-    ] = None,
-    against: Annotated[str, typer.Option("--against", help="mujoco.")] = "mujoco",
+    other: Annotated[str | None, typer.Argument(metavar="[RECORDING]", help="The second recording.")] = None,
+    against: Annotated[str, typer.Option("--against", help="The other simulator: mujoco.")] = "mujoco",
     *,
     given: dict[str, Given],
     as_json: JsonOption = False,
 ) -> None:
-    """Run the same robot, controller and ground in both, and report how far they are apart; or compare two recordings.
+    """Compare footfall with MuJoCo, or two recordings.
 
-    MuJoCo's contact is that of de Paula et al. 2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap its
-    recording goes to FILE.mujoco.mcap. Exit status 1 when a robot fell or our run diverged. Pairs are footfall's, then
-    MuJoCo's. The largest force of one step is an impulse over the step where a foot strikes the ground: footfall's
-    contact ends the foot's speed within a step, MuJoCo's softer one within some. Means over 10 ms compare.
+    The run in MuJoCo has the same robot, controller and ground; its contact parameters are those of de Paula et al.
+    2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap, its recording is written to FILE.mujoco.mcap. Exit
+    status 1 if a robot fell or footfall's run diverged. In the JSON output, pairs are footfall's value, then MuJoCo's.
+    Largest forces in one step cannot be compared: footfall's contact stops a landing foot within one step, MuJoCo's
+    softer contact takes several. Compare means over 10 ms.
     """
     from footfall.errors import InputError, unknown
 
@@ -158,7 +157,7 @@ def _print(robot: str, result: dict[str, Json]) -> None:
         both.add_column(title, justify="right")
     speeds = ("" if value is None else f"{value:.3f} m/s" for value in result["mean_speed"])
     commanded = result["commanded_speed"]
-    both.add_row("mean speed" if commanded is None else f"mean speed, of {commanded:.3g} m/s", *speeds)
+    both.add_row("mean speed" if not commanded else f"mean speed, of {commanded:.3g} m/s", *speeds)
     both.add_row("fell", *("yes" if fell else "no" for fell in result["fell"]))
     both.add_row("largest vertical force, mean over 10 ms", *(f"{value:.0f} N" for value in result["peak_force_mean"]))
     both.add_row("largest vertical force in a step", *(f"{value:.0f} N" for value in result["peak_force"]))

@@ -25,13 +25,16 @@ ENDINGS = {**TABLES, "plotjuggler": ".plotjuggler.xml", "lerobot": "_lerobot", "
 
 
 def command(
-    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording of footfall (.mcap).")],
+    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording (.mcap).")],
     format: Annotated[str, typer.Option("--format", help=", ".join(FORMATS) + ".")] = "foxglove",
-    out: Annotated[Path | None, typer.Option("--out", help="The file, or for lerobot the folder.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Frames a second; 50 unless given (ros2: all).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; for lerobot, a folder.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Frames per second (default 50; ros2: all).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Convert a recording to another format: for Foxglove, ROS 2, Rerun, PlotJuggler or LeRobot, or to a table."""
+    """Convert a recording for other programs, or to a table.
+
+    Formats are for Foxglove, ROS 2, Rerun, PlotJuggler and LeRobot; tables are CSV, Parquet and NetCDF.
+    """
     from footfall.recording.formats import foxglove, lerobot, plotjuggler, rerun, ros2
 
     if format not in FORMATS:

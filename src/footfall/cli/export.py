@@ -45,11 +45,11 @@ def command(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="urdf, mjcf; step, inverse_kinematics, contact, state_rate, output; locomotion or another controller;"
-            " a policy's file; a function such as forward_dynamics.",
+            help="urdf, mjcf; step, inverse_kinematics, fabrik, resolved_rate, contact, state_rate, output; locomotion"
+            " or another controller; a policy's file; a function such as forward_dynamics.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder to write to; made if it is not there.")],
+    out: Annotated[Path, typer.Option(help="Folder to write to; created if necessary.")],
     written_as: Annotated[
         str, typer.Option("--format", help="c: C99 with a header and a test; fmu: an FMI 3.0 unit for co-simulation.")
     ] = "c",
@@ -58,9 +58,11 @@ def command(
     given: dict[str, Given],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a robot as a URDF or MJCF file, or its functions, step and controllers as C99 or an FMI unit.
+    """Export a robot, functions, steps or controllers.
 
-    A controller is set up as for ``footfall simulate``; as a unit, the robot and the ground are in it.
+    Robots are written as URDF or MJCF; functions, simulation steps and controllers as C99 or as an FMI unit. A
+    controller takes the options of ``footfall simulate``; an FMI unit of a controller contains the robot and the
+    ground.
     """
     from footfall.errors import InputError, unknown
     from footfall.export.subjects import NAMES
@@ -125,5 +127,5 @@ def _written(
         simulation_named(robot, name, **options), folder, Path(name).stem, controlled=name != "step"
     )
     if not binary:
-        note("no C compiler was found: the unit holds its sources and how to build them, and no binary")
+        note("no C compiler was found: the FMU contains its sources and their build description, but no binary")
     return [path]

@@ -35,24 +35,33 @@ _FAILED = 1
 @with_model_options
 def command(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="check or evaluate.")],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy, .onnx or .npz.")],
-    robot: Annotated[str, typer.Option("--robot", autocompletion=completing.robots, help="Whom it is to drive.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The policy file (.onnx or .npz).")],
+    robot: Annotated[
+        str,
+        typer.Option(
+            "--robot", autocompletion=completing.robots, help="The robot: a library name, or a URDF or MJCF file."
+        ),
+    ],
     mapping: Annotated[
-        Path | None, typer.Option("--mapping", help="How a policy made elsewhere is wired to the robot (TOML).")
+        Path | None,
+        typer.Option("--mapping", help="Mapping file (TOML) that describes the wiring of a policy trained elsewhere."),
     ] = None,
     engine: Annotated[str, typer.Option("--in", help="The simulator: footfall or mujoco.")] = "footfall",
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.0, max=600.0, help="Of walking; check: 4, 0 for none.")
+        float | None,
+        typer.Option(
+            "--seconds", min=0.0, max=600.0, help="Duration of each trial [s] (check: default 4; 0 skips the trial)."
+        ),
     ] = None,
-    robots: Annotated[int, typer.Option("--robots", min=1, help="How many evaluate lets walk.")] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of what evaluate draws.")] = 2_000_000,
+    robots: Annotated[int, typer.Option("--robots", min=1, help="Number of robots to evaluate.")] = 100,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random robots of evaluate.")] = 2_000_000,
     as_json: JsonOption = False,
 ) -> int:
-    """Check that a policy fits a robot, or evaluate it on many robots that differ.
+    """Check or evaluate a policy on a robot.
 
-    check names every mismatch (joint order, sign, unit, missing joint, gains, rate, clip, action scale, pose,
-    observation, history, frame), then lets the policy walk. Exit status 1 when something does not fit, it falls, or it
-    does not keep the speed.
+    ``check`` lists every mismatch between policy and robot (joint order, sign, unit, missing joint, gains, rate, clip,
+    action scale, pose, observation, history, frame), then runs the policy. ``evaluate`` runs it on many randomized
+    robots. Exit status 1 if there is a mismatch, the robot falls, or it does not follow its command.
     """
     from footfall.errors import unknown
 

@@ -14,11 +14,11 @@ EXAMPLES = examples("footfall recover trot.mcap", "footfall recover trot.mcap --
 
 
 def command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A recording (.mcap) of a run that was cut off.")],
-    out: Annotated[Path | None, typer.Option(help="The new file; NAME.recovered.mcap unless given.")] = None,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The damaged recording (.mcap).")],
+    out: Annotated[Path | None, typer.Option(help="File to write (default: NAME.recovered.mcap).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Save what can be read of a truncated or damaged recording as a whole one."""
+    """Recover a truncated or damaged recording."""
     from footfall.recording.recording_file import recover
 
     saved = recover(file, out)

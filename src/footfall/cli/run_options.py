@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,9 +64,11 @@ MotorsOption = Annotated[Path | None, typer.Option("--motors", help=OPTIONS["mot
 
 def planned(subject: str, given: Mapping[str, Given]) -> Planned:
     """Return the simulation of a robot or a run file; options on the command line win over those in the file."""
+    from footfall.robot.files.table import is_table
     from footfall.sim.runfile import load_options, options_of, plan, read_run_file
 
-    inside = read_run_file(subject) if subject.endswith(".toml") else {"robot": subject}
+    is_run = subject.endswith(".toml") and not is_table(Path(subject))
+    inside = read_run_file(subject) if is_run else {"robot": subject}
     options = options_of({**inside, **given})
     robot = load_robot(options.robot, **load_options(options))
     with noted_warnings():
@@ -95,8 +98,8 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
         robot = load_robot(options.robot, **load_options(options))
     elif options.motors is not None:
         raise InputError(f"the robot {options.robot} of {recording} does not exist")
-    else:  # the recording has the robot itself
-        robot = rec.robot
+    else:  # the recording has the robot itself, with the spine that it was given
+        robot, options = rec.robot, replace(options, spine=given.get("spine"))
     with noted_warnings():
         run = plan(robot, options, own=own_of(given, robot))
     if run.simulation.robot.digest != rec.meta["digest"]:

@@ -13,9 +13,7 @@ from typing import Annotated
 
 import typer
 
-RealtimeOption = Annotated[
-    bool, typer.Option("--realtime", help="Ask the operating system for real-time priority (may need rights).")
-]
+RealtimeOption = Annotated[bool, typer.Option("--realtime", help="Request real-time priority (may need permission).")]
 
 
 @contextmanager

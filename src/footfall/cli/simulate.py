@@ -36,19 +36,21 @@ def command(
         typer.Argument(
             metavar="ROBOT|RUN.toml",
             autocompletion=completing.robots,
-            help="A library name, a URDF or MJCF file, or a run file with options.",
+            help="A library name, a URDF or MJCF file, or a run file.",
         ),
     ] = None,
     *,
     given: dict[str, Given],
     like: Annotated[
-        Path | None, typer.Option("--like", help="Repeat the run of a recording (.mcap); options given here win.")
+        Path | None,
+        typer.Option("--like", help="Repeat the run of a recording (.mcap); other options override its own."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate one run. A run file (TOML) holds any of the options; those given here win.
+    """Simulate a robot with a controller.
 
-    Exit status 1 when the robot fell or gave up, or the run diverged; ``stopped`` says which.
+    A run file (TOML) holds any of the options; options on the command line take precedence. Exit status 1 if the run
+    stopped early, for example because the robot fell; ``stopped`` gives the reason.
     """
     if (robot is None) == (like is None):
         raise InputError("simulate takes one of: a robot, a run file, or --like and a recording")
@@ -64,7 +66,7 @@ def command(
     else:
         _print(result)
     if (result["energy_residual"] or 0.0) > _MOST_RESIDUAL:
-        note(f"the energy balance is off by {result['energy_residual']:.0%}: take a smaller --dt")
+        note(f"the energy balance is off by {result['energy_residual']:.0%}: use a smaller --dt")
     if result["stopped"] is not None:
         note(result["stopped"])
         raise typer.Exit(1)
@@ -82,11 +84,11 @@ def _print(result: dict[str, Json]) -> None:
         if key == "mean_velocity":
             shown = "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
         elif key == "averaged_over":
-            shown = "{:g} to {:g} s: speeds and cost of transport".format(*value)
+            shown = "{:g} to {:g} s (speeds, cost of transport)".format(*value)
         elif key == "energy_residual":
             shown = f"{100 * value:.2g} % of the energy moved"
         elif key == "recording" and value is None:
-            shown = "none: --out FILE.mcap keeps one"
+            shown = "none (use --out FILE.mcap)"
         elif isinstance(value, float):
             shown = f"{value:.4g} {UNITS.get(key, '')}".rstrip()
         elif isinstance(value, bool):

@@ -26,25 +26,30 @@ def command(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.")],
     cluster: Annotated[
         str | None,
-        typer.Option("--cluster", help="Address of a Dask scheduler, tcp://host:8786; else local processes."),
+        typer.Option("--cluster", help="Address of a Dask scheduler, tcp://host:8786 (default: local processes)."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a study: finished items are kept.")] = False,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Resume, and do failed items again.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the study; out/NAME unless given.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Local processes; default: one per core.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a study; finished items are kept.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Continue a study and repeat failed items.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the results (default: out/NAME).")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Number of local processes (default: one per core).")
+    ] = None,
     allow_code: Annotated[
         bool,
         typer.Option(
             "--allow-code",
-            help="The study's own function may run: it is code. Remembered for --resume.",
+            help="Allow the study to run its own function, which is code; remembered for --resume.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a parameter study: every point of its grid and samples, to a NetCDF table and a plot.
+    """Run a parameter study.
 
-    Every finished item is kept at once: after Ctrl-C, a crash or a lost cluster, --resume goes on. Exit status 1 when
-    items failed; they are in the table with their messages.
+    Simulates every point of the study's grid and samples, and writes a NetCDF table and a plot. Finished items are
+    saved at once: after Ctrl-C, a crash or the loss of a cluster, --resume continues. Exit status 1 if items failed;
+    the table has their messages.
     """
     from footfall import sweep
 
@@ -60,7 +65,7 @@ def command(
             allow_code=allow_code,
         )
     if outcome.dropped:
-        note(f"{outcome.dropped} lines of the journal could not be read; their items were done again")
+        note(f"{outcome.dropped} lines of the journal could not be read; their items were repeated")
     if as_json:
         print_json(_json(outcome))
     else:
@@ -95,12 +100,20 @@ def _print(outcome: StudyResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from footfall.sweep.item import result_units
+
     results = [(item, outcome.entries[item.digest]) for item in outcome.items]
     columns = _columns([entry["result"] for _, entry in results])
+    units = result_units(outcome.study)
+
+    def heading(name: str) -> str:
+        unit = units.get(name, "")
+        return name.replace("_", " ") + (f" [{unit}]" if unit not in ("", "1") else "")
+
     out = console()
     if len(results) <= _MOST_ROWS:
         table = Table(title=f"study {outcome.study.name}", title_justify="left")
-        for name in (*outcome.study.varying, *columns):
+        for name in (*outcome.study.varying, *map(heading, columns)):
             table.add_column(name.replace("_", " "), justify="right")
         table.add_column("")
         for item, entry in results:
@@ -115,9 +128,7 @@ def _print(outcome: StudyResult) -> None:
         for name in columns:
             numbers = sorted(v for _, e in results if isinstance(v := e["result"].get(name), int | float))
             if numbers:
-                table.add_row(
-                    name.replace("_", " "), *map(_shown, (numbers[0], numbers[len(numbers) // 2], numbers[-1]))
-                )
+                table.add_row(heading(name), *map(_shown, (numbers[0], numbers[len(numbers) // 2], numbers[-1])))
     out.print(table)
     out.print(f"{outcome.done} of {len(results)} items done, {outcome.failed} failed", highlight=False)
     out.print(f"table: {outcome.table}\nplot:  {outcome.plot}", highlight=False, soft_wrap=True)

@@ -32,14 +32,15 @@ EXAMPLES = examples(
 @with_model_options
 def command(
     robot: Annotated[
-        str | None, typer.Argument(metavar="ROBOT", help="A robot's name, or a URDF or MJCF file.", show_default=False)
+        str | None,
+        typer.Argument(metavar="ROBOT", help="A library name, or a path to a URDF or MJCF file.", show_default=False),
     ] = None,
     task: Annotated[
         str,
         typer.Option(
             "--task",
             autocompletion=completing.tasks,
-            help="The task: walk, rough, ... (an unknown name lists all), or a TOML file of terms.",
+            help="The task: walk, recover, rough, rough_blind, or a TOML file.",
         ),
     ] = "walk",
     example_task: Annotated[
@@ -47,59 +48,70 @@ def command(
         typer.Option(
             "--example-task",
             autocompletion=completing.tasks,
-            help="Write the TOML file of a task, to copy and change: to --out FILE.toml, else to standard output.",
+            help="Write the TOML file of a task to --out FILE.toml, or to standard output.",
         ),
     ] = None,
-    device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto: a GPU where there is one.")] = "auto",
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, or auto (a GPU if there is one).")] = "auto",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="The policy (.npz or .onnx); curve, picture and checkpoint go beside it."),
+        typer.Option(
+            "--out", help="Policy to write (.npz or .onnx); the learning curve and the checkpoint are saved beside it."
+        ),
     ] = None,
-    robots: Annotated[int | None, typer.Option("--robots", help="How many learn at once.")] = None,
+    robots: Annotated[int | None, typer.Option("--robots", help="Number of robots that are simulated at once.")] = None,
     iterations: Annotated[
         int | None,
         typer.Option(
             "--iterations",
-            help="Each of 24 ticks of every robot, on a processor 16. 400 unless given; no bound with --seconds.",
+            help="Number of iterations (default 400; unlimited with --seconds).",
             show_default=False,
         ),
     ] = None,
     reward: Annotated[
-        float | None, typer.Option("--reward", help="Stop once the mean reward per tick is that high.")
+        float | None, typer.Option("--reward", help="Stop when the mean reward per tick reaches this value.")
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", min=0.0, help="Stop after so many seconds of training by the clock."),
+        typer.Option("--seconds", min=0.0, help="Stop after this wall-clock time [s]."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed, machine and software give the same policy.")] = 0,
-    history: Annotated[int | None, typer.Option("--history", help="Observations it sees: 1, rough_blind 3.")] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Random seed; the same seed, machine and software give the same policy.")
+    ] = 0,
+    history: Annotated[
+        int | None,
+        typer.Option("--history", help="Number of past observations that the policy sees (default 1; rough_blind 3)."),
+    ] = None,
     randomise: Annotated[
         list[str] | None,
-        typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="What differs between robots: latency=0:2."),
+        typer.Option("--randomise", metavar="NAME=LEAST:MOST", help="Range of a randomized parameter: latency=0:2."),
     ] = None,
     motors: MotorsOption = None,
+    contact: Annotated[
+        str | None,
+        typer.Option("--contact", help="What it learns on: default, yielding, planning (quick steps of 5 ms)."),
+    ] = None,
     log: Annotated[
         list[str] | None,
-        typer.Option("--log", help="Log the curve too: tensorboard, wandb (offline unless WANDB_MODE is set)."),
+        typer.Option("--log", help="Also log to tensorboard, or to wandb (offline unless WANDB_MODE is set)."),
     ] = None,
     allow_code: Annotated[
         bool,
         typer.Option(
             "--allow-code",
-            help="Terms module:name of the task's file may run: they are code. Remembered for --resume.",
+            help="Allow terms module:name in the task file, which are code; remembered for --resume.",
         ),
     ] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint beside the policy.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint beside the policy.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn to walk, to walk over rough ground, or to get up, by PPO: on a GPU in seconds, on a processor in minutes.
+    """Train a policy to walk or to stand up, by PPO.
 
-    The progress line shows the mean reward per tick, the score, and about how long it still takes. The score says how
-    well the task is done, from 0 to 1: of walk the fraction of the feet that are down and up as the clock's gait says,
-    of the other tasks the mean level of difficulty reached.
+    Takes seconds on a GPU, minutes on a processor. The progress line shows the mean reward per tick, the score and the
+    estimated remaining time. The score is between 0 and 1: for walk, the fraction of feet whose contact state agrees
+    with the gait clock; for the other tasks, the mean level of difficulty reached.
 
-    May be stopped at any time, by Ctrl-C or SIGTERM: the policy is written as it is then, and --resume goes on from
-    the checkpoint beside it, with the same result as if it had not been stopped.
+    Stop at any time with Ctrl-C or SIGTERM: the current policy is saved, and --resume continues from the checkpoint
+    beside it, with the same result as an uninterrupted training.
     """
     from footfall.errors import InputError
     from footfall.learn.training import train
@@ -129,6 +141,7 @@ def command(
                 history=history,
                 randomise=_ranges(randomise or []),
                 motors=motors,
+                contact=contact,
                 progress=report_progress,
                 log=log or (),
                 allow_code=allow_code,
@@ -175,7 +188,7 @@ def _write_example(name: str, out: Path | None) -> None:
             file.write(text)
     except FileExistsError:
         raise InputError(f"{out} exists already: remove it, or choose another name") from None
-    tell(f"the task {name} is in {out}: change it, then  footfall train ROBOT --task {shlex.quote(str(out))}")
+    tell(f"the task {name} is in {out}: edit it, then run  footfall train ROBOT --task {shlex.quote(str(out))}")
 
 
 def _stopped(trained: Trained) -> None:
@@ -184,8 +197,8 @@ def _stopped(trained: Trained) -> None:
 
     done = trained.training.curve[-1]
     note(
-        f"training {END_WORDS[trained.ended]} after iteration {int(done['iteration'])}: the policy of then is"
-        f" {trained.policy}; go on with:  {resume_command(trained)}"
+        f"training {END_WORDS[trained.ended]} after iteration {int(done['iteration'])}, policy saved to"
+        f" {trained.policy}; continue with:  {resume_command(trained)}"
     )
 
 
@@ -226,7 +239,7 @@ def _summarise(trained: Trained) -> None:
     )
     tell(f"score: {training.task.score_meaning}")
     if trained.mastered is not None:
-        tell(f"the best policy, which was kept, masters {100 * trained.mastered:.0f} % of the exam")
+        tell(f"the saved policy is the best one: it masters {100 * trained.mastered:.0f} % of the evaluation")
     tell(f"{END_WORDS[trained.ended]}; to train longer:  {resume_command(trained)}")
 
 

@@ -18,24 +18,25 @@ EXAMPLES = examples(
 
 
 def command(
-    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="An .mcap file.")],
+    recording: Annotated[str, typer.Argument(metavar="RECORDING", help="A recording (.mcap).")],
     out: Annotated[
-        Path | None, typer.Option("--out", help="File that ends in .mp4 or .gif; beside the recording unless given.")
+        Path | None, typer.Option("--out", help="File to write, .mp4 or .gif (default: an .mp4 beside the recording).")
     ] = None,
-    fps: Annotated[float, typer.Option("--fps", help="Pictures a second.")] = 25.0,
-    width: Annotated[int, typer.Option("--width", help="Of a picture [pixels].")] = 640,
+    fps: Annotated[float, typer.Option("--fps", help="Frames per second.")] = 25.0,
+    width: Annotated[int, typer.Option("--width", help="Width [pixels].")] = 640,
     height: Annotated[
-        int | None, typer.Option("--height", help="Of a picture [pixels]; 9/16 of the width unless given.")
+        int | None, typer.Option("--height", help="Height [pixels] (default: 9/16 of the width).")
     ] = None,
-    start: Annotated[float | None, typer.Option("--start", help="First time of the run shown [s].")] = None,
-    end: Annotated[float | None, typer.Option("--end", help="Last time of the run shown [s].")] = None,
-    pace: Annotated[float, typer.Option("--pace", help="Below 1 is slow motion.")] = 1.0,
+    start: Annotated[float | None, typer.Option("--start", help="Time at which the video starts [s].")] = None,
+    end: Annotated[float | None, typer.Option("--end", help="Time at which the video ends [s].")] = None,
+    pace: Annotated[float, typer.Option("--pace", help="Playback speed; below 1 is slow motion.")] = 1.0,
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a recording as a video: the robot, its ground, contact forces and path, followed by the eye.
+    """Render a recording as a video (MP4 or GIF).
 
-    Needs no browser and no graphics card; MP4 needs the extra ``video``.
+    Shows the robot, its ground, contact forces and path. Needs no browser and no graphics card; MP4 needs the extra
+    ``video``.
     """
     from footfall.draw.video import save_video
 

@@ -40,36 +40,34 @@ def command(
         typer.Argument(
             metavar="[RECORDING|ROBOT]",
             autocompletion=completing.robots,
-            help="A recording (.mcap), a library name, or a model file.",
+            help="A recording (.mcap), a library name, or a URDF or MJCF file.",
         ),
     ] = "mini_cheetah",
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen at; what is printed holds the token that the page wants."),
+        typer.Option("--host", help="Address to listen on; the printed URL contains the access token."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes a free one.")] = _PORT,
+    port: Annotated[int, typer.Option("--port", help="Port; 0 chooses a free one.")] = _PORT,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in this machine's browser.")] = False,
     model: ModelOption = None,
     controller: Annotated[
         str | None,
         typer.Option(
             "--controller",
-            help="Of a robot: a name, a policy's file (.npz, .onnx), or module:name of your own.",
+            help="A controller's name, a policy file (.npz, .onnx), or your own controller as module:name.",
             autocompletion=completing.offer(lambda: OPTIONS["controller"].metadata["choices"]()),
         ),
     ] = None,
     ground: Annotated[
-        str | None, typer.Option("--ground", help="Of a robot: plane, slope:D, steps:H, rough:H, FILE.png:H:L ...")
+        str | None, typer.Option("--ground", help="Ground: plane, slope:D, steps:H, rough:H, FILE.png:H:L, ...")
     ] = None,
-    gait: Annotated[str | None, typer.Option("--gait", help="Of a robot: trot, walk, bound ...")] = None,
-    foxglove: Annotated[
-        bool, typer.Option("--foxglove", help="Serve live data to the Foxglove app instead of a page.")
-    ] = False,
-    rerun: Annotated[bool, typer.Option("--rerun", help="Show it in Rerun's viewer, in a browser.")] = False,
+    gait: Annotated[str | None, typer.Option("--gait", help="Gait: trot, walk, bound, ...")] = None,
+    foxglove: Annotated[bool, typer.Option("--foxglove", help="Stream to the Foxglove app instead.")] = False,
+    rerun: Annotated[bool, typer.Option("--rerun", help="Show it in Rerun's viewer instead.")] = False,
 ) -> None:
-    """Show a robot that walks as you command it, or a recording, on a web page; Ctrl-C ends it.
+    """Drive a robot, or play a recording, in the browser.
 
-    The page is served on this machine alone. The first line of output is its address.
+    The first line of output is the address of the page, which is served on this machine only. Ctrl-C ends it.
     """
     from footfall.plugins import names_code
     from footfall.robot.model.description import Robot
@@ -80,7 +78,7 @@ def command(
     if Path(subject).suffix == ".mcap":
         seen, title = load_recording(subject, model), Path(subject).name
     elif model is not None:
-        raise InputError("--model is for recordings: give a robot's file in place of the robot")
+        raise InputError("--model is for recordings: pass the model file in place of the robot")
     else:
         seen = load_robot(subject)
     own: Controller | None = None

@@ -53,8 +53,8 @@ class LinearisedForce:
 class ForceLaw(ContactModel):
     """A contact force that is a function of depth and velocity. Override ``law``.
 
-    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class nothing is chosen
-    within a step: it is predicted by the derivatives and corrected by what is ``allowed``.
+    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class, a step has no
+    modes: the force is predicted with the derivatives and limited by ``allowed``.
     """
 
     implicit: bool = True
@@ -76,7 +76,7 @@ class ForceLaw(ContactModel):
 
     # -- what is chosen within a step --------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
-        """Return the choice before the first iteration of a step: all spheres that touch hold."""
+        """Return the initial modes of a step: all spheres in contact stick."""
         return {} if self.one_solve else {"holds": np.ones(count)}
 
     def allowed(self, point: ContactPoint, f: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
@@ -106,9 +106,9 @@ class ForceLaw(ContactModel):
         return hold * held, {"holds": holds}, np.abs(holds - hold)
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """Return the modes that a step ended with, for its derivative: choices, which do not move with the state.
+        """Return the final modes of a step for its derivative, in which they are constant.
 
-        A model whose modes hold more than choices says here how that moves.
+        A model whose modes hold continuous values returns their derivatives here.
         """
         return modes
 

@@ -131,7 +131,7 @@ class FreeBody:
 
     @property
     def start(self) -> Float[ndarray, "13"]:
-        """Position [m], quaternion (w, x, y, z), and (ω, v) in its own axes at the start, as of a floating base."""
+        """Initial position [m], quaternion (w, x, y, z), and twist (ω, v) in its own axes."""
         raise NotImplementedError
 
     @property

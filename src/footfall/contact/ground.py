@@ -20,6 +20,7 @@ from numpy import ndarray
 from footfall.adapters import Adapter, has_members
 from footfall.checks import checked_number, three_numbers
 from footfall.errors import InputError
+from footfall.hints import GROUND, names_arguments
 from footfall.spatial import cross, quaternion
 from nptrace._types import Given, Json
 
@@ -32,8 +33,8 @@ _HOLE = -1.0  # [m] at which a hole is drawn
 class Ground(ABC):
     """A surface that robots stand on.
 
-    ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user-defined class needs no others.
-    The rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
+    A simulation uses ``distance``, ``frame`` and ``friction_at``; a user-defined class needs only these.
+    The rest has defaults: the surface is drawn by its distance, is not stored in files, and has no MuJoCo form.
     """
 
     kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them
@@ -54,7 +55,7 @@ class Ground(ABC):
         """Return the coefficient of sliding friction under a point."""
 
     def for_radius(self, radius: float) -> Ground:
-        """Return the ground as spheres of a radius [m] meet it: another one where that makes a difference."""
+        """Return the ground for spheres of a radius [m]; most grounds return themselves."""
         return self
 
     def distances(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n"]:
@@ -84,7 +85,7 @@ class Ground(ABC):
 
     @classmethod
     def from_json(cls, fields: dict[str, Json]) -> Ground:
-        """Return the ground of the fields of ``to_json``, which nobody has checked yet."""
+        """Return the ground of unchecked fields of ``to_json``."""
         return cls(**fields)
 
     @classmethod
@@ -94,7 +95,7 @@ class Ground(ABC):
 
     # -- MuJoCo ------------------------------------------------------------------------------------------------------
     def to_mujoco(self, mj: ModuleType, spec: MjSpec, geom: MjsGeom) -> None:
-        """Turn the geom of the ground in a MuJoCo model into this ground; further geoms go beside it."""
+        """Add this ground to a MuJoCo model, in place of its ground geom."""
         raise InputError(
             "MuJoCo supports a plane, a heightfield or steps with one friction coefficient; the ground is a"
             f" {type(self).__name__}"
@@ -131,6 +132,7 @@ def as_ground(given: Given) -> Ground:
     return AdaptedGround(given)
 
 
+@names_arguments("argument of Plane", GROUND)
 @dataclass(frozen=True, eq=False)
 class Plane(Ground):
     """A plane through ``point`` [m] with the given ``normal``; eq. (31) of de Paula et al. 2024 holds for any plane."""

@@ -33,6 +33,7 @@ from numpy import ndarray
 from footfall.checks import checked_number, whole_number
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, numbers_of, one_size, sizes_in
 from footfall.errors import InputError, unknown
+from footfall.hints import GROUND, names_arguments
 from nptrace import lookup, smoothstep
 from nptrace._types import Given, Json, Operand, Scalar
 
@@ -47,11 +48,13 @@ _ROUGHEST = 1.0  # [m]: more is cliffs, on which no foot finds a hold
 _THICK = 0.5  # [m] under the lowest node in MuJoCo
 
 
+@names_arguments("argument of Heightfield", GROUND)
 @dataclass(frozen=True, eq=False)
 class Heightfield(Ground):
     """Heights [m] on a grid, ``spacing`` [m] apart, x first; node (0, 0) is at ``corner`` (x, y) [m].
 
-    Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
+    Beyond its edges the field continues at the height of the edge. NaN marks a hole, over which a robot must not
+    move.
     ``heights`` may be a free parameter ("ground.heights"), for terrain that differs from robot to robot.
     """
 
@@ -119,7 +122,7 @@ class Heightfield(Ground):
         return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-        """R_WC: the world's axes turned the shortest way until z is the normal, which costs one root and two divisions.
+        """Return R_WC: world axes, rotated by the smallest angle that aligns z with the normal.
 
         Frisvad 2012, "Building an orthonormal basis from a 3D unit vector without normalization".
         """

@@ -32,8 +32,8 @@ Memory = dict[str, PyTree]  # arrays by name; traced ones too
 class ContactModel(ABC):
     """A model of the forces between the ground and the robot.
 
-    A user-defined class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does
-    not derive from this one is given them by ``as_contact_model``.
+    A user-defined class needs only ``implicit``, ``start`` and ``respond``; the rest has defaults. Classes that do
+    not derive from this one get them from ``as_contact_model``.
     """
 
     implicit: bool  # joint feedback is taken at the end of the step
@@ -79,10 +79,10 @@ class ContactModel(ABC):
     def check(  # noqa: B027 : a default
         self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
     ) -> None:
-        """Refuse a start that the model cannot go on from; by default none."""
+        """Raise an error for an initial state that the model does not support; by default none."""
 
     def modes(self, count: int) -> Memory:
-        """Return what an implicit step chooses for so many spheres before its first solution; by default nothing.
+        """Return the initial modes of so many spheres in an implicit step; by default none.
 
         With modes, ``respond`` is given the modes and the number of the ``iteration`` for a memory, and returns the
         modes for the next iteration and how many have ``changed``.
@@ -90,7 +90,7 @@ class ContactModel(ABC):
         return {}
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        """Return what of the memory, rows of it, is recorded."""
+        """Return the recorded columns, from rows of the memory."""
         return {}
 
 

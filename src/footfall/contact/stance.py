@@ -51,8 +51,8 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 class Stance(ContactModel):
     """Feet in contact held by constraints, without slip.
 
-    stands: names of feet that stand from the start, which is checked; the others stand once they touch.
-    stabilisation: rate [1/s] at which a standing foot closes a gap. damping: share of its diagonal that is added to the
+    stands: names of feet in stance from the start, which is checked; the others once they touch. stabilisation: rate
+    [1/s] at which a stance foot closes a gap. damping: share of its diagonal that is added to the
     Delassus matrix, so that feet may hold a body more than once (a block on four feet).
     """
 
@@ -90,7 +90,7 @@ class Stance(ContactModel):
         }
 
     def check(self, robot: Robot, spheres: Sequence[Sphere], ground: Ground, q: ndarray, v: ndarray) -> None:
-        """Refuse a start in which a foot of the stance is in the air or moves."""
+        """Raise an error if a stance foot is in the air or moves at the start."""
         X = joint_transforms(robot, q)
         for sphere, point in zip(spheres, contact_points(robot, X, poses_in_base(robot, X), spheres, ground)):
             if sphere.name not in self.stands:

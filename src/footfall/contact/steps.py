@@ -15,6 +15,7 @@ from numpy import ndarray
 from footfall.checks import checked_number
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
 from footfall.errors import InputError
+from footfall.hints import GROUND, names_arguments
 from nptrace import lookup
 from nptrace._types import Operand, Scalar
 
@@ -130,6 +131,7 @@ class Treads(Ground):
         return self.level(self._tread_at(x)[0])
 
 
+@names_arguments("argument of Steps", GROUND)
 @dataclass(frozen=True, eq=False)
 class Steps(Treads):
     """Level treads along x joined by vertical risers.

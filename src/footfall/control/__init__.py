@@ -93,7 +93,7 @@ def __getattr__(name: str) -> Given:
         return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
     if name in ("Moment", "PlanningTask", "Sampling"):  # what rolls out the physics is in sim
         return getattr(import_module("footfall.sim.sampling"), name)
-    raise hints.missing("footfall.control", name, __all__, {})
+    raise hints.missing("footfall.control", name, __all__, hints.CONTROL)
 
 
 def __dir__() -> list[str]:

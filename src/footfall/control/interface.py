@@ -48,7 +48,7 @@ class ControllerInfo:
 
     traceable: bool = True  # plain NumPy, compiled with the physics; otherwise it runs in Python between compiled steps
     needs_sensors: bool = False  # runs on readings, not on the true state
-    follows_command: bool = False  # walks as fast as it is commanded to
+    follows_command: bool = False  # follows the velocity command
     uses_foot_forces: bool = False  # reads the forces at the feet: a batch keeps them for it
     long_to_compile: bool = False  # takes seconds: numbers of the ground stay inputs, and one program serves its kind
 
@@ -99,7 +99,7 @@ class Controller(ABC):
 
     @property
     def info(self) -> ControllerInfo:
-        """Facts about it; a class attribute where they are the same for all of a class."""
+        """Properties of the controller; a class attribute if they are the same for all instances."""
         return ControllerInfo()
 
     @property
@@ -109,22 +109,22 @@ class Controller(ABC):
 
     # -- what a run asks before it begins ----------------------------------------------------------------------------
     def posture(self, robot: Robot) -> Float[ndarray, "nj"] | None:
-        """Return the joints [rad] it stands with, where a run may begin; None if it does not say."""
+        """Return the joint positions [rad] in which a run starts; None if undefined."""
         return None
 
     def command_limits(self, robot: Robot) -> dict[str, float] | None:
-        """Return how far it follows each component of a command, either way; None if not known.
+        """Return the limit of each component of a command, in both directions; None if unknown.
 
         A component that is not named is ignored.
         """
         return None
 
     def nominal_command(self, robot: Robot) -> Command:
-        """Return what a run commands it where no command is given: nothing, or the speed of its gait."""
+        """Return the command of a run without a given command: zero, or the speed of its gait."""
         return Command()
 
     def limit_reasons(self, robot: Robot) -> dict[str, str]:
-        """Return why it follows a component no further, in words, where there is more to say than how far."""
+        """Return explanations of the command limits, by component."""
         return {}
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
@@ -133,19 +133,19 @@ class Controller(ABC):
 
     # -- compiling ---------------------------------------------------------------------------------------------------
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:  # noqa: B027
-        """Compile what it needs before a run in Python; controllers do not import the compiler."""
+        """Compile what it needs before a run in Python."""
 
     def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:  # noqa: B027
-        """Take what makes optimal control of the simulator's own step, which controllers do not import."""
+        """Receive the factory of optimal control problems on the simulator's step."""
 
     def refresh_memory(self, memory: PyTree) -> PyTree:
-        """Return the memory with what a user has changed of the controller since, which machine code does not see."""
+        """Return the memory, updated with changes that a user has made to the controller."""
         return memory
 
     # -- logging -----------------------------------------------------------------------------------------------------
     @property
     def logs(self) -> list[Log]:
-        """The logs of this controller and of what it wraps."""
+        """Logs of this controller and of those that it wraps."""
         return [] if self.log is None else [self.log]
 
     @property
@@ -154,14 +154,14 @@ class Controller(ABC):
         return None
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:  # noqa: B027
-        """Log what happened in ticks that ran as machine code: ``rows`` has the memories after each of them."""
+        """Log the events of compiled ticks; ``rows`` has the memories after each of them."""
 
 
 class ControllerWrapper(Controller):
     """A controller around another one, ``inner``, to which it passes on everything that it does not override.
 
-    Its memory is the inner one's too, unless it has some of its own: then that is a dictionary with the inner one's
-    under "inner".
+    Its memory is that of the inner controller, or, if it has its own, a dictionary with the inner memory under
+    "inner".
     """
 
     inner: Controller
@@ -171,7 +171,7 @@ class ControllerWrapper(Controller):
 
     @property
     def wrapped(self) -> Controller:
-        """The inner controller as a ``Controller``, whatever its class."""
+        """The inner controller as a ``Controller``."""
         return self.inner if isinstance(self.inner, Controller) else as_controller(self.inner)
 
     @property
@@ -300,13 +300,15 @@ def as_controller(given: Given, what: str = "") -> Controller:
         raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
     if isinstance(given, str):
         raise InputError(
-            f"{what}a controller is an object, not the name {given!r}: ff.control.on_command('whole_body', 'trot') and"
-            " ff.control.JointPD.tuned(robot, 'trot') make some, @ff.controller(rate=...) one of a function"
+            f"{what}a controller must be an object, not the name {given!r}: ff.control.on_command('whole_body',"
+            " 'trot') and"
+            " ff.control.JointPD.tuned(robot, 'trot') create controllers, @ff.controller(rate=...) makes one from a"
+            " function"
         )
     if not callable(given) or not has_members(given, "rate", "start"):
         raise InputError(
             f"{what}a controller needs a rate, start(robot) and a call, which {type(given).__name__} lacks;"
-            " @ff.controller(rate=...) makes one of a function"
+            " @ff.controller(rate=...) makes one from a function"
         )
     return given if isinstance(given, Controller) else AdaptedController(given)
 

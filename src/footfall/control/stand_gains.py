@@ -6,7 +6,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.errors import InputError
 from footfall.gait.tuned import for_robot
+from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
 
@@ -19,6 +21,7 @@ def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAV
     return robot.mass * np.maximum(strength(gravity), MIN_GRAVITY)
 
 
+@takes({})
 def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> tuple[float, float]:
     """Return PD gains for standing, proportional to the weight that a leg supports; for walking see ``walk_gains``.
 
@@ -29,14 +32,16 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
     Returns:
         kp [N m/rad] and kd [N m s/rad], for every joint.
     """
+    _check(robot)
     weight = supported_weight(robot, gravity)
     return STIFFNESS * weight, DAMPING * weight
 
 
+@takes({})
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     """Return joint gains to walk with, those of ``JointPD.tuned``.
 
-    Under them legs that swing follow their targets; under ``stand_gains`` many robots lag behind them and sink.
+    With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 
     Args:
         robot: One that can stand on the four feet LF, RF, LH, RH.
@@ -45,8 +50,15 @@ def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     Returns:
         kp [N m/rad] and kd [N m s/rad].
     """
+    _check(robot)
     setup = for_robot(robot, gait)
     return setup.kp, setup.kd
+
+
+def _check(robot: Robot) -> None:
+    if not isinstance(robot, Robot):
+        hint = f"ff.load({robot!r})" if isinstance(robot, str) else "ff.load(...)"
+        raise InputError(f"gains are those of a Robot, such as {hint}, got {type(robot).__name__}")
 
 
 __all__ = ["DAMPING", "MIN_GRAVITY", "STIFFNESS", "stand_gains", "supported_weight", "walk_gains"]

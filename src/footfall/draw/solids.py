@@ -129,13 +129,29 @@ def _look(robot: Robot, most: int, around: int) -> Look:
     if robot.model_file is None:
         return Look(plain)
     try:
-        meshes, note = _visuals(robot, most, around)
+        meshes, note, as_it_collides = _visuals(robot, most, around)
     except (FootfallError, OSError) as error:  # a file that has gone or changed since
         return Look(plain, f"drawn from its links: {error}")
     if not any(meshes):
         return Look(plain, note)
-    feet = set(robot.tree.feet)
-    return Look(tuple(own or (made if i in feet else ()) for i, (own, made) in enumerate(zip(meshes, plain))), note)
+    feet, bare = set(robot.tree.feet), _bare_bodies(robot, meshes) if as_it_collides else set()
+    drawn = [
+        (*(m for m in made if m.color != FOOT or not own), *own) if i in bare else own or (made if i in feet else ())
+        for i, (own, made) in enumerate(zip(meshes, plain))
+    ]
+    return Look(tuple(drawn), note)
+
+
+def _bare_bodies(robot: Robot, meshes: Sequence[Sequence[ColoredMesh]]) -> set[int]:
+    """Return moving bodies whose shapes span less than half of the way to the next joint or foot."""
+    tree = robot.tree
+    ends = [(tree.parent[i], body.X_PJ.p) for i, body in enumerate(tree.bodies) if i]
+    ends += list(zip(tree.feet, tree.foot_positions))
+    reach = np.zeros(len(tree.bodies))
+    for at, p in ends:
+        reach[at] = max(reach[at], float(np.sqrt(p @ p)))
+    span = [max((float(np.ptp(mesh.vertices, axis=0).max()) for mesh in own), default=0.0) for own in meshes]
+    return {i for i in range(1, len(tree.bodies)) if span[i] < 0.5 * reach[i]}
 
 
 def link_solids(robot: Robot, around: int = 14) -> tuple[tuple[ColoredMesh, ...], ...]:
@@ -183,8 +199,10 @@ def _merged(solids: list[ColoredMesh]) -> list[ColoredMesh]:
 
 
 # -- meshes of a model -------------------------------------------------------------------------------------------------
-def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMesh, ...]], str]:
-    """The visual shapes of the model file on the robot's bodies, and a sentence on those that are not there."""
+def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMesh, ...]], str, bool]:
+    """The visual shapes of the model file on the robot's bodies, a sentence on those that are not there, and whether
+    there are none, so that the shapes are those that collide.
+    """
     from footfall.robot.files.urdf_mjcf import draft_of
 
     assert robot.model_file is not None
@@ -208,7 +226,7 @@ def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMe
         color = mesh.color or shape.color or body_color(robot, at)
         found[at].append(ColoredMesh((vertices * scale) @ X_BS.R.T + X_BS.p, faces, color, shape.kind != "sphere"))
     note = _note(robot, len(package.missing) + len(package.outside), wrong, bool(placed))
-    return [tuple(_merged(solids)) for solids in found], note
+    return [tuple(_merged(solids)) for solids in found], note, not seen
 
 
 def _shape_meshes(

@@ -67,7 +67,7 @@ class Film:
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
 
     def show(self, rec: Recording) -> None:
-        """Go on with another recording of the same robot and ground: one that grows."""
+        """Show another recording of the same robot and ground, such as one that grows."""
         if not len(rec):
             raise InputError("the recording has no rows to show")
         _check_rows(rec)

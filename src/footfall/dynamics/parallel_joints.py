@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
-from footfall.kinematics.forward import base_pose, check_shape, joint_positions
+from footfall.kinematics.forward import base_pose, check_robot, check_shape, joint_positions
 from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial import Inertia, Transform
@@ -40,6 +40,7 @@ class PosedRobot:
 
 def posture(robot: Robot, q: Float[ndarray, "nq"]) -> PosedRobot:
     """Return the robot at q."""
+    check_robot(robot)
     check_shape(robot, q=(q, robot.nq))
     tree, senses, fixed = robot.tree, robot.parallel_joints, base_parameters(robot.tree)
     shares = {k for i in senses for k in (i, tree.parent[i])}

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
+from footfall.control.joint.joint_pd import iterative_leg_inverse
 from footfall.control.named import NAMES as CONTROLLERS
 from footfall.dynamics.random_states import random_states
 from footfall.errors import InputError, TraceError, unknown
@@ -63,7 +64,8 @@ FUNCTIONS = {
     ),
 }
 LOCOMOTION = "locomotion"  # the whole-body stage of it
-PARTS = ("step", "inverse_kinematics", "contact", "state_rate", "output")
+ITERATIVE = ("fabrik", "resolved_rate")  # inverse kinematics that go on from the joints of before
+PARTS = ("step", "inverse_kinematics", *ITERATIVE, "contact", "state_rate", "output")
 NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
 SINGLE = 1e-2  # what a test of C in float32 allows, relative to the larger of one and the number
 PARAMETERS = ("kp", "kd")  # of a controller, which its caller sets unless others are asked for
@@ -161,6 +163,8 @@ def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
             return _of_function(robot, package, name)
     if name == "inverse_kinematics":
         return _of_inverse(robot)
+    if name in ITERATIVE:
+        return _of_iterative(robot, name)
     if name in ("contact", "state_rate", "output"):
         return _of_block(robot, name)
     if name not in NAMES:
@@ -205,6 +209,26 @@ def _of_inverse(robot: Robot) -> Exported:
     at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
     rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape),) for k in range(4)]
     return exported("inverse_kinematics", inverse, robot, rows, ["feet"], "", about=calling(robot))
+
+
+def _of_iterative(robot: Robot, rule: str) -> Exported:
+    """Feet, each in the frame of the body that carries its leg, and the joints of before, to joints; as the
+    controllers' ``--inverse``. Joints of no leg stay as they were."""
+    standing = robot.state("stand" if "stand" in robot.poses else None)[0][robot.nq - robot.nj :]
+    legs = [leg_geometry(robot, foot.name) for foot in robot.feet]
+    knees = [knee_direction(leg, standing[list(leg.joints)]) for leg in legs]
+
+    def inverse(robot: Robot, feet: ndarray, joints: ndarray) -> dict[str, ndarray]:
+        found, poses = 1.0 * joints, []
+        for leg, knee, p in zip(legs, knees, feet):
+            start, rest = [joints[j] for j in leg.joints], [float(standing[j]) for j in leg.joints]
+            poses.append(iterative_leg_inverse(robot, leg, knee, p, start, 0.0, rule, rest))
+            found[list(leg.joints)] = poses[-1].joints
+        return {"joints": found, "reachable": np.stack([1.0 * pose.reachable for pose in poses])}
+
+    at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
+    rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape), standing) for k in range(4)]
+    return exported(rule, inverse, robot, rows, ["feet", "joints"], "", 1e-9)
 
 
 def _of_block(robot: Robot, name: str) -> Exported:
@@ -268,6 +292,8 @@ def of_controller(simulation: Simulation, name: str, parameters: Sequence[str] |
     Raises:
         InputError: A parameter is unknown, or the controller decides by it what is computed at all.
     """
+    if not isinstance(simulation, Simulation):
+        raise InputError(f"of_controller takes a Simulation(robot, controller), got {type(simulation).__name__}")
     check_traceable(simulation)
     robot, model = simulation.robot, simulation.model
     command = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))

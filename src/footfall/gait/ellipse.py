@@ -45,11 +45,11 @@ class Trapezoid:
 
     @property
     def acceleration(self) -> float:
-        """a T² over the whole way."""
+        """Acceleration a, as a T² divided by the length of the way."""
         return self.top_speed / self.ramp
 
     def position(self, u: Scalar) -> Operand:
-        """Part of the way at the part u of the time."""
+        """Return the fraction of the way at the fraction u of the time."""
         u = np.clip(u, 0.0, 1.0)
         a, v, r = self.acceleration, self.top_speed, self.ramp
         rise, fall = 0.5 * a * u * u, 1.0 - 0.5 * a * (1.0 - u) * (1.0 - u)
@@ -113,7 +113,7 @@ class Ellipse:
         return Ellipse(0.5 * (forward + c * x - s * y - x), 0.5 * (left + s * x + c * y - y), height, Trapezoid(ramp))
 
     def position(self, u: Scalar) -> Float[ndarray, "3"]:
-        """From where the foot stood [m], at the part u of the swing's time."""
+        """Return the position relative to lift-off [m], at the fraction u of the swing."""
         angle = math.pi * self.profile.position(u)
         along = 1.0 - np.cos(angle)
         return np.stack([self.half_step * along, self.half_side * along, self.height * np.sin(angle)])

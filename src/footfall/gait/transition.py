@@ -56,7 +56,7 @@ class Transition:
         return self.between(key, self.blend_at(t))
 
     def between(self, key: str, blend: Scalar) -> Operand:
-        """A number of a gait that is the second by a part, the first by the rest."""
+        """Return a parameter of a blend of both gaits."""
         a, b = getattr(self.first, key), getattr(self.second, key)
         return a + (b - a) * blend
 
@@ -81,7 +81,7 @@ class Transition:
         return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
 
     def foot_offset(self, phase: Float[ndarray, "4"], t: Scalar) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
-        """Offsets (x, z) [m] of the feet from their positions under the hips: those of a gait half way between."""
+        """Return offsets (x, z) [m] of the feet from their positions under the hips, of the blended gait."""
         return self.offset_between(phase, self.blend_at(t))
 
     def offset_between(

@@ -25,7 +25,7 @@ from footfall.spatial.quaternion import to_rotation
 class RobotState:
     """The state that a robot reports, in footfall's order of joints and feet; its position is not known.
 
-    ``foot_load``: what the feet carry [N], NaN where no sensor says.
+    ``foot_load``: foot loads [N], NaN without a sensor.
     """
 
     time: float  # of the robot's own clock [s]
@@ -38,7 +38,7 @@ class RobotState:
 
     @property
     def finite(self) -> bool:
-        """Whether everything but the feet's loads is a number."""
+        """Whether all values except the foot loads are finite."""
         imu = (self.imu.acceleration, self.imu.gyro)
         parts = (self.position, self.velocity, self.torque, self.attitude, *imu)
         return bool(np.isfinite(self.time) and all(np.isfinite(part).all() for part in parts))
@@ -69,7 +69,7 @@ class Connection(Protocol):
         ...
 
     def write(self, command: JointCommand) -> None:
-        """Send a command; the robot holds it until the next one, or until it misses it."""
+        """Send a command; the robot holds it until the next one, or until a timeout."""
         ...
 
     def close(self) -> None: ...

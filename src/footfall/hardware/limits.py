@@ -62,7 +62,7 @@ class SafetyLimits:
         self.torque, self.bounds = torque_bounds(robot), Bounds.of(robot)
 
     def wrong(self, state: RobotState) -> str:
-        """Why a robot in this state must be damped; empty if it need not."""
+        """Return why a robot in this state must be damped; empty if it need not be."""
         if not state.finite:
             return "the robot's state is not finite"
         length = math.hypot(*state.attitude)
@@ -80,7 +80,7 @@ class SafetyLimits:
         return ""
 
     def cut(self, command: JointCommand) -> tuple[JointCommand, bool]:
-        """(the command within what the robot bears, whether anything had to be cut)."""
+        """Return (the command within the robot's limits, whether anything was clipped)."""
         command = command.broadcast(self.robot.nj)
         position = np.where(command.kp > 0, np.clip(command.position, self.lower, self.upper), command.position)
         kept = JointCommand(

@@ -108,7 +108,7 @@ class SharedRobot(_Shared):
         self._state.put(self._structs.pack_state(state, self._count))
 
     def hear(self) -> JointCommand | None:
-        """The command that was written since the last call, if one was."""
+        """Return the command written since the last call, if any."""
         data = self._command.take()
         return None if data is None else self._structs.command(data)[1]
 

@@ -191,7 +191,8 @@ def closed_joints(
     loose = known.dependent if given is None else tuple(j for j in known.involved if j not in set(given))
     if len(loose) != len(known.dependent):
         raise InputError(
-            f"the loops of robot '{robot.name}' determine {len(known.dependent)} joints, and {len(loose)} of theirs are"
+            f"the loops of robot '{robot.name}' determine {len(known.dependent)} joints, but {len(loose)} of their"
+            " joints are"
             " not given"
         )
 

@@ -21,6 +21,15 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
 
 
+def check_robot(robot: Robot) -> None:
+    """Refuse what is no robot: q, or its name."""
+    if not hasattr(robot, "nq"):
+        hint = f": ff.load({robot!r}) makes one" if isinstance(robot, str) else ""
+        raise InputError(
+            f"functions of kinematics and dynamics take a Robot first, then q: got {type(robot).__name__}{hint}"
+        )
+
+
 def check_shape(robot: Robot, **arrays: tuple[ndarray, int]) -> None:
     """Refuse an array of the wrong length by name."""
     for name, (array, size) in arrays.items():
@@ -96,8 +105,7 @@ def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
     Returns:
         One transform per body; the first is the base in the world.
     """
-    if not hasattr(robot, "nq"):
-        raise InputError(f"kinematics and dynamics take the robot first and then q, got {type(robot).__name__} for it")
+    check_robot(robot)
     check_shape(robot, q=(q, robot.nq))
     X = [base_pose(robot, q)]
     for body, angle in zip(robot.tree.bodies[1:], joint_positions(robot, q)):

@@ -1,6 +1,7 @@
 """Named frames of any link: where it is, how it moves, and its Jacobian, as of the feet (``kinematics.jacobian``).
 
-A frame is a link's own, by its name, or a foot's centre in the axes of its link; ``point`` [m] moves its origin, in the
+A frame is a link's own, by its name, or a foot's centre in the axes of its link; ``trunk`` and ``base`` are names of
+every robot, and feet may be spelled otherwise (FL, rear_left_foot); ``point`` [m] moves its origin, in the
 frame's axes. Rows of twists and Jacobians are (angular, linear). ``reference`` is as in Pinocchio, in capitals or not:
 
 | ``reference`` | the velocity of which point | in which axes |
@@ -22,6 +23,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import body_velocities, check_shape, joint_transforms, poses_in_base
 from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
+from footfall.robot.model.legs import foot_of
 from footfall.spatial import Transform, cross
 
 REFERENCES = ("local_world_aligned", "local", "world")
@@ -41,13 +43,20 @@ def frame_names(robot: Robot) -> tuple[str, ...]:
 
 def frame_in_body(robot: Robot, name: str, point: Sequence[float] | ndarray = (0.0, 0.0, 0.0)) -> tuple[int, Transform]:
     """Return (the body that carries a frame, the frame's pose in that body)."""
+    if not isinstance(name, str):
+        raise InputError(f"a frame is the name of a link or foot, such as {robot.trunk!r}, got {type(name).__name__}")
+    if isinstance(point, str):
+        raise InputError(f"the point of a frame is three numbers [m], got {point!r}: did you mean reference={point!r}?")
     tree, offset = robot.tree, np.asarray(point, dtype=float)
     if offset.shape != (3,):
         raise InputError(f"the point of a frame must be three numbers x, y, z [m], got shape {offset.shape}")
+    foot = name if name in robot.foot_names else foot_of(name)
+    if name not in tree.frames and foot not in robot.foot_names:
+        name = {"base": tree.bodies[0].name, "trunk": robot.trunk}.get(name, name)
     if name in tree.frames:
         body, X_BL = tree.frames[name]
-    elif name in robot.foot_names:
-        k = robot.foot_names.index(name)
+    elif foot in robot.foot_names:
+        k = robot.foot_names.index(foot)
         body, X_BL = tree.feet[k], Transform(tree.frames[robot.feet[k].link][1].R, tree.foot_positions[k])
     else:
         raise unknown(f"link or foot of robot '{robot.name}'", name, frame_names(robot))

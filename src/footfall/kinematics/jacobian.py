@@ -4,11 +4,16 @@ Rows are (angular, linear). Frames: ``foot`` has the axes of the foot's body, ``
 foot's centre; ``contact`` has the ground's axes and sits where the sphere is nearest to the ground, eqs. (32)-(33).
 """
 
+import sys
+import types
+from typing import NoReturn
+
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import unknown
+from footfall.errors import InputError, unknown
+from footfall.hints import JACOBIAN
 from footfall.kinematics.forward import body_velocities, joint_rates, joint_transforms, joint_twist, poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross, cross_motion
@@ -111,3 +116,13 @@ def bias_accelerations(robot: Robot, X: list[Transform], v: Float[ndarray, "nv"]
         V.append(X[i].to_child(V[j]) + across)
         A.append(X[i].to_child(A[j]) + cross_motion(V[i], across))
     return A
+
+
+class _NotAFunction(types.ModuleType):
+    """This module, which people call: ``ff.kinematics.jacobian(robot, q, name)``."""
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise InputError(f"ff.kinematics.jacobian is a module: call {JACOBIAN}")
+
+
+sys.modules[__name__].__class__ = _NotAFunction

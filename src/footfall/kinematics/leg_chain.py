@@ -81,7 +81,7 @@ class LegChain:
 
     @property
     def reach(self) -> float:
-        """No point of the leg gets farther than this from its first joint's point [m] (sliding joints left out)."""
+        """Upper bound of the distance of any point of the leg from its first joint [m], without sliding joints."""
         points = [screw.point for screw in self.screws] + [self.foot]
         return sum(math.dist(a, b) for a, b in pairwise(points))
 

@@ -141,7 +141,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     segments = [Segment.of(step) for step in links]
     for segment, part in zip(segments, ("thigh", "shank")):
         if segment.length <= 0:
-            raise InputError(f"{what} has a {part} of no length: its pitch axes coincide")
+            raise InputError(f"{what} has a {part} of zero length: its pitch axes coincide")
     signs = tuple(
         round(_dot(axis, e_x)) if letter == "R" else -round(_dot(axis, e_y)) for letter, axis in zip(kind, axes)
     )

@@ -57,7 +57,7 @@ class CustomTask(Task):
         object.__setattr__(self, "ground", ground)
         if not isinstance(self.rewards, Mapping):
             found = type(self.rewards).__name__
-            raise InputError(f"rewards are functions by name, as {{'calm': calm}}, got {found}")
+            raise InputError(f"rewards must be functions by name, such as {{'calm': calm}}, got {found}")
         for key in self.rewards:
             if key in self.inner.weights:
                 raise InputError(f"the task already has a term '{key}': change its weight, or choose another name")
@@ -141,8 +141,12 @@ class CustomTask(Task):
         return cls(WalkTask.of(robot), **options)
 
     def assess(self, policy: Policy | ImportedPolicy, **options: Any) -> Assessment:
-        """Evaluate a policy as the task without the changes does."""
+        """Evaluate a policy with the unchanged task."""
         return self.inner.assess(policy, **options)
+
+    @property
+    def examined(self) -> CustomTask:
+        return replace(self, inner=self.inner.examined)
 
     # -- user-defined --------------------------------------------------------------------------------------------------
     @property

@@ -26,6 +26,7 @@ from numpy import ndarray
 from footfall.contact.ground import Plane
 from footfall.draw.video import Film
 from footfall.errors import InputError, MissingExtraError, unknown
+from footfall.hints import takes
 from footfall.learn.custom import customised
 from footfall.learn.lanes import WalkLanes
 from footfall.learn.task import Task, TickResult
@@ -125,7 +126,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
     known = [name for name in inspect.signature(WalkLanes.__init__).parameters if name not in ("self", "task", "n")]
     for name in options:
         if name == "num_envs":
-            raise InputError("WalkEnv is one robot: WalkVectorEnv(num_envs=...) has many")
+            raise InputError("WalkEnv has one robot: use WalkVectorEnv(num_envs=...) for several")
         if name not in known:
             raise unknown("option of an environment", name, known, "it has")
     return WalkLanes(task, int(n), **options)
@@ -170,10 +171,11 @@ class WalkEnv(gymnasium.Env):
         seen, acts = self.observation_space.shape, self.action_space.shape
         return f"WalkEnv('{self.lanes.task.robot.name}': observations {seen}, actions {acts}, {RATE} Hz)"
 
+    @takes({})
     def reset(
         self, *, seed: int | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:
-        """Begin an episode: (observation, what was drawn for it)."""
+        """Begin an episode and return (observation, randomized parameters)."""
         super().reset(seed=seed)
         self.lanes.generators = [self.np_random]
         self.lanes.begin([0])
@@ -183,7 +185,7 @@ class WalkEnv(gymnasium.Env):
         return _only(self.lanes.observe(self.lanes.look(slice(None)).observation)), drawn
 
     def step(self, action: ndarray) -> tuple[ndarray, float, bool, bool, dict[str, PyTree]]:
-        """Act for a tick: (observation, reward, fallen, out of time, terms of the reward and velocity)."""
+        """Apply an action for a tick and return (observation, reward, terminated, truncated, info)."""
         done = self.lanes.tick(np.asarray(action)[None])
         info = {key: _only(value) for key, value in _info(done.result).items()}
         observation = _only(self.lanes.observe(done.result.observation))
@@ -250,10 +252,11 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 
+    @takes({})
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Given] | None = None
     ) -> tuple[ndarray, dict[str, PyTree]]:
-        """Begin anew, with seeds seed, seed + 1, ... or one given for each; ``options["reset_mask"]``: some lanes."""
+        """Reset with seeds seed, seed + 1, ... or one each; ``options["reset_mask"]`` chooses environments."""
         which = _mask((options or {}).get("reset_mask"), self.num_envs)
         self._seed(seed, which)
         self.lanes.begin(which)
@@ -282,7 +285,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
         self.lanes.generators = made
 
     def step(self, actions: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray, dict[str, PyTree]]:
-        """Act for a tick on every lane; lanes that are done begin anew."""
+        """Apply actions for a tick in all environments; those that are done are reset."""
         done = self.lanes.tick(actions)
         terminated, truncated = done.fallen, done.late & ~done.fallen
         over = terminated | truncated

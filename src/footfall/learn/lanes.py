@@ -72,8 +72,9 @@ class WalkLanes:
         self.ranges = task.command_ranges
         if not isinstance(command or {}, Mapping):
             raise InputError(
-                "the command of an environment is ranges by name, as {'forward': (0.2, 0.6)}, or a function of three"
-                f" draws that returns a Command, got {type(command).__name__}"
+                "the command of an environment must be ranges by name, such as {'forward': (0.2, 0.6)}, or a"
+                " function of three"
+                f" random numbers that returns a Command, got {type(command).__name__}"
             )
         for key, value in (command or {}).items():
             if key not in COMMANDS:
@@ -92,7 +93,7 @@ class WalkLanes:
             dtype=dtype,
             uses_foot_forces=True,
             threads=threads,
-            **{**task.world, **self.randomisation.world(self.robot)},
+            **task.world_with(self.randomisation),
             **task.effects,
         )
         model = self.batch.simulation.model
@@ -181,6 +182,8 @@ class WalkLanes:
     # -- ticks -------------------------------------------------------------------------------------------------------
     def tick(self, actions: ndarray) -> LanesResult:
         """Act for one tick of the drive."""
+        if not len(self.generators):
+            raise InputError("reset() an environment before its first step()")
         actions = np.asarray(actions)
         if actions.shape != (self.n, self.robot.nj):
             raise InputError(f"actions must be of shape {(self.n, self.robot.nj)}, got {actions.shape}")

@@ -192,7 +192,7 @@ class PPO:
 
     # -- one iteration -----------------------------------------------------------------------------------------------
     def iterate(self, watch: Callable[..., None] | None = None) -> dict[str, float]:
-        """Act, then learn from it. ``watch`` is called after every step with what the environment gave."""
+        """Collect a rollout and update the policy; ``watch`` is called with the results of every step."""
         with self._libraries.limit(limits=1, user_api="blas"):  # products are small: threads of theirs only wait
             return self._iterate(watch)
 

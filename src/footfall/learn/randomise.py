@@ -29,13 +29,13 @@ class Randomisation:
     """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` draws only the command.
 
     friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
-    [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start
+    [N s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at the start
     [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
-    strength: factor of what the motors give. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
-    noise: of observations, uniform within so many hundredths of the most that each may be. latency: of what is measured
-    until a policy sees it, in ticks, at most 10; its command, last action and clock it knows at once. force: steady, on
+    strength: factor of the motor torques. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
+    noise: of observations, uniform, in hundredths of the bound of each. latency: of measurements, in ticks, at most
+    10; command, last action and clock have none. force: steady, on
     the trunk in a level direction of chance, for all of an episode [N]: so that a policy learns to hold its speed by
-    what it feels. softness: how deep a foot sinks in that bears half the weight [m]; its damping and the slip at which
+    what it feels. softness: how deep a foot that carries half the weight sinks [m]; its damping and the slip at which
     friction has all of its force are drawn with it.
     """
 
@@ -72,7 +72,9 @@ class Randomisation:
         if self.force[0] < 0 or self.softness[0] < 0:
             raise InputError("force and softness must be 0 or more")
         if self.further("softness") and any(path.startswith("contact.") for path in self.factors):
-            raise InputError("softness draws the contact's numbers: leave it out, or the factors of contact")
+            raise InputError(
+                "softness randomizes the contact parameters: leave out softness, or the factors of contact"
+            )
         object.__setattr__(
             self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
         )
@@ -105,7 +107,7 @@ class Randomisation:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Which of the last ranges are drawn from: none of them changes what others draw while it is not used."""
+        """Which optional ranges are used; unused ones do not change the random numbers of the others."""
         return tuple(key for key in EXTRAS if len(set(getattr(self, key))) > 1)
 
     def further(self, key: str) -> bool:
@@ -117,7 +119,7 @@ class Randomisation:
         return sum(count for key, count in FURTHER.items() if self.further(key))
 
     def world(self, robot: Robot) -> dict[str, Given]:
-        """Return options of the simulation that what is drawn needs, in place of the task's own."""
+        """Return options of the simulation that the randomization needs, in place of the task's."""
         if not self.further("softness"):
             return {}
         soft = soft_contact(robot, self.softness[0], np.ones(2))
@@ -126,7 +128,7 @@ class Randomisation:
 
     @staticmethod
     def full(robot: Robot) -> Randomisation:
-        """Return all that is drawn for rough ground, scaled by the robot."""
+        """Return the full randomization for rough ground, scaled with the robot."""
         push, load = (0.0, 0.3 * robot.mass), (0.0, 0.1 * robot.mass)
         return Randomisation(push=push, strength=(0.85, 1.1), payload=load, delay=(0.0, 0.8), noise=1.0)
 

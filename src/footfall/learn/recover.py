@@ -58,17 +58,17 @@ _WIDE = 1.5  # [rad] from standing, of a joint without limits
 class RecoverTask(TermTask):
     """A robot, its drive, and what getting up is worth: ``task_files/recover.toml`` unless ``spec`` says otherwise.
 
-    touching: its links that collide (``contact.bodies``). contact: the contact model, ``yielding`` unless given.
-    any_pose: the part of the episodes that begin in any pose; the others begin the further from standing the higher a
-    robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
+    touching: its links that collide (``contact.bodies``).
+    any_pose: the fraction of the episodes that begin in any pose; the others begin the further from standing the higher
+    a robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
     known early.
     """
 
     drive: Drive = field(default_factory=lambda: Drive(reach=shipped("recover").drive["reach"]))
     touching: str = "trunk,hips,knees"
-    contact: ContactModel | None = None
     any_pose: float = 0.5
     kind: ClassVar[str] = "recover"
+    exam_contact: ClassVar[str] = "yielding"
     doing: ClassVar[str] = "getting up"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("recover").commands
     start_draws: ClassVar[int] = 4
@@ -114,7 +114,8 @@ class RecoverTask(TermTask):
 
     def gpu_exam(self, robots: int) -> Exam:
         """Return an exam of robots in any pose, that are to be up after 4 s."""
-        given = {**{f.name: getattr(self, f.name) for f in fields(self)}, "any_pose": 1.0}
+        task = self.examined
+        given = {**{f.name: getattr(task, f.name) for f in fields(task)}, "any_pose": 1.0}
 
         def part(runs: ExamRuns) -> float:
             return float((runs.score > 0.5).mean())
@@ -129,8 +130,7 @@ class RecoverTask(TermTask):
 
     @property
     def world(self) -> dict[str, Given]:
-        contact = {} if self.contact is None else {"contact": self.contact}
-        return {**super().world, **contact, "stop_on_fall": False}
+        return {**super().world, "stop_on_fall": False}
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
@@ -205,7 +205,7 @@ def evaluate_recovery(
     seconds: float = WITHIN,
     randomise: Given = True,
     seed: int = 1_000_000,
-    contact: ContactModel | None = None,
+    contact: ContactModel | str | None = None,
     **options: Any,
 ) -> Recovery:
     """Evaluate robots that differ, from any pose, without noise: who is up after some seconds, and since when.
@@ -214,7 +214,7 @@ def evaluate_recovery(
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
-    task = RecoverTask(robot=robot, drive=policy.drive, contact=contact, any_pose=1.0)
+    task = RecoverTask(robot=robot, drive=policy.drive, contact=contact, any_pose=1.0).examined
     lanes = WalkLanes(task, robots, randomise=randomise, seconds=seconds + 1.0, **options)
     lanes.generators = own_generators(seed, robots)
     lanes.begin(range(robots))
@@ -251,7 +251,7 @@ def assess_recovery(
         raise unknown("simulator", engine, ENGINES)
     if engine == "footfall":
         return evaluate_recovery(policy, robot, robots=checked_count(robots), seconds=seconds, seed=seed).part
-    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
+    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True).examined
     up = []
     for k, rng in enumerate(own_generators(seed, checked_count(robots))):
         if progress is not None:

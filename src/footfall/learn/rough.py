@@ -52,7 +52,7 @@ DEEP = 0.4  # of every trench [m]: deeper than a leg reaches
 _START, _LATER = 0.6, 0.3  # [m] where a course begins, and up to how much later
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
-_EASIER = 0.4  # part of the episodes on a level that was passed before
+_EASIER = 0.4  # fraction of the episodes on a level that was passed before
 UP, DOWN = 0.8, 0.5  # fractions of the commanded way
 PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
@@ -63,6 +63,7 @@ class RoughTask(WalkTask):
 
     touching: str = "knees,shanks"
     kind: ClassVar[str] = "rough"
+    exam_contact: ClassVar[str] = "yielding"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("rough").commands
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
@@ -73,20 +74,21 @@ class RoughTask(WalkTask):
 
     # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return which part of so many robots master the courses, in percent by kind and level."""
+        """Return how many of so many robots master the courses, in percent by kind and level."""
         mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
         percent = (100 * mastery.success).round().tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}
 
     def exam(self) -> Callable[[Policy], float]:
-        courses = Courses(self, each=self.exam_robots // LEVELS)
+        courses = Courses(self.examined, each=self.exam_robots // LEVELS)
         return lambda policy: float(courses.mastered(policy, EXAM_SEED).success.mean())
 
     def gpu_exam(self, robots: int) -> Exam:
         """Return an exam of robots on each kind of course, that walk forward at 0.4 m/s."""
         each, cells, forward, seconds = max(1, robots // LEVELS), len(KINDS) * LEVELS, 0.4, 10.0
         # what is earned does not count in an exam, and a task may know more terms
-        given = GivenCourse(**{f.name: getattr(self, f.name) for f in fields(self) if f.name != "weights"})
+        task = self.examined
+        given = GivenCourse(**{f.name: getattr(task, f.name) for f in fields(task) if f.name != "weights"})
 
         def mastery(runs: ExamRuns) -> Float[ndarray, "kinds levels"]:
             passed = ~runs.fallen & (runs.x > UP * forward * seconds)
@@ -251,7 +253,7 @@ class Courses:
 def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **options: Any) -> Mastery:
     """Evaluate robots on every level of every kind, of unseen seeds; options as for ``Courses``."""
     policy.check_fits(robot)
-    return Courses(RoughTask(robot=robot, drive=policy.drive), **options).mastered(policy, seed)
+    return Courses(RoughTask(robot=robot, drive=policy.drive).examined, **options).mastered(policy, seed)
 
 
 HISTORY = shipped("rough_blind").drive["history"]  # observations that it sees

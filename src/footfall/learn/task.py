@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar, Self
@@ -21,6 +21,8 @@ from numpy import ndarray
 
 from footfall.checks import finite_number
 from footfall.contact.compliant import Compliant
+from footfall.contact.model import ContactModel
+from footfall.contact.planning import Planning
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.learned.policy import USUAL, Drive, Policy
 from footfall.control.learned.scan import ScanPoints, relative_heights
@@ -32,7 +34,7 @@ from footfall.gait.pattern import named as named_gait
 from footfall.identity import digest_of
 from footfall.kinematics.forward import foot_positions
 from footfall.learn.randomise import Randomisation, Range
-from footfall.learn.task_spec import TaskSpec, default_randomisation, shipped
+from footfall.learn.task_spec import CONTACTS, TaskSpec, default_randomisation, shipped
 from footfall.learn.terms import BOUNDED, CRITIC, REWARDS, TERMINATIONS, Tick, fallen
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
@@ -83,6 +85,7 @@ NONE: Parameters = {}
 WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
 WILD = 300.0  # length of a velocity that no robot has
 ENGINES = ("footfall", "mujoco")  # in which policies are assessed
+EXAM_DT = 2e-3  # [s], of an exam of what was learned on contact for planning
 ASSESS_SEED, EXAM_SEED = 2_000_000, 3_000_000  # of the robots of an assessment, and of an exam during a training
 
 Progress = Callable[[str, int, int], None]
@@ -92,9 +95,9 @@ Progress = Callable[[str, int, int], None]
 class ActionController(Controller):
     """PD around the action in its memory, which the environment writes between ticks.
 
-    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
-    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
-    carry it out: their delay adds to that one, and together they are a tick at most.
+    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
+    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
+    ``motors`` carry it out: their delay adds to that one, and together they are a tick at most.
     """
 
     drive: Drive
@@ -207,6 +210,17 @@ class Task(ABC):
         return {"dt": self.dt}
 
     @property
+    def examined(self) -> Task:
+        """Return the task as its policies are judged."""
+        return self
+
+    def world_with(self, randomisation: Randomisation) -> dict[str, Given]:
+        """Return options of the simulation of robots for which something is drawn: ground that yields is no ground for
+        planning."""
+        drawn = randomisation.world(self.robot)
+        return {**(self.examined if drawn else self).world, **drawn}
+
+    @property
     def effects(self) -> dict[str, Given]:
         """Further options of it: the effects in its joints."""
         return {} if self.joints is None else {"joints": self.joints}
@@ -240,7 +254,7 @@ class Task(ABC):
 
     @property
     def default_randomisation(self) -> Randomisation:
-        """Return the ranges of what differs between robots by default; pushes scale with the robot."""
+        """Return the default ranges of the randomization; pushes scale with the robot."""
         return Randomisation(push=(0.0, Randomisation().push[1] * self.size.impulse))
 
     @abstractmethod
@@ -290,7 +304,7 @@ class Task(ABC):
         """
 
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return what a bench reports of a policy, on the processor."""
+        """Return the figures that a benchmark reports for a policy, on the processor."""
         return self.assess(policy, robots=robots).numbers
 
     def exam(self) -> Callable[[Policy], float] | None:
@@ -298,12 +312,12 @@ class Task(ABC):
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return what so many robots do on a GPU: ``exam_robots`` of them in a training, more at its end."""
+        """Return the evaluation of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
-        """Return the level with which an episode begins: what a task writes into its fraction stays with the robot."""
+        """Return the difficulty level at which an episode begins."""
         return level
 
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
@@ -318,7 +332,7 @@ class Task(ABC):
         return level
 
     def observe(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """Return what a policy sees of a robot at one time."""
+        """Return the observation of a policy at one time."""
         robot = self.robot
         sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
         heights = self.scan_heights(state.q, parameters)
@@ -341,12 +355,12 @@ class Task(ABC):
         return ()
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
-        """Return the command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        """Return the command of an episode, from the drawn values of ``commands`` or from uniform random numbers."""
         return Command(**drawn)
 
     @property
     def frame_bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number that is seen at one time."""
+        """Return bounds of each number of one observation."""
         return self.drive.frame_bounds(self.robot)
 
     @property
@@ -420,6 +434,19 @@ def yielding(robot: Robot) -> Compliant:
     )
 
 
+def planning(robot: Robot) -> Planning:
+    """Return contact for planning, as stiff for the robot as ``Planning()`` is for the Mini Cheetah."""
+    usual, factor = Planning(), Size.of(robot).mass
+    return Planning(stiffness=factor * usual.stiffness, damping=factor * usual.damping)
+
+
+def contact_named(name: str, robot: Robot) -> ContactModel | None:
+    """Return the contact of ``task_spec.CONTACTS``; None for the default of simulations."""
+    if name not in CONTACTS:
+        raise unknown("contact of a task", name, CONTACTS)
+    return {"yielding": yielding, "planning": planning}[name](robot) if name != "default" else None
+
+
 # Where a policy sees the ground [m], heading's axes: an edge across the way is seen twice as finely by rows that are
 # off by half their pitch.
 _ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
@@ -449,23 +476,27 @@ def drive_from(robot: Robot, spec: TaskSpec) -> Drive:
 class TermTask(Task):
     """A task that is made of terms: rewards, terminations and observations by name, as ``spec`` says.
 
-    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. spec: a task that was
-    read from a file (``task_spec``); the shipped one of this kind unless given.
+    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. contact: a contact
+    model, or the name of one in ``task_spec.CONTACTS``; that of ``spec`` unless given. spec: a task that was read from
+    a file (``task_spec``); the shipped one of this kind unless given.
     """
 
     robot: Robot
     drive: Drive = field(default_factory=Drive)
     weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 2e-3
+    dt: float = 0.0  # [s]; that of ``spec`` unless given
     touching: str = ""
+    contact: ContactModel | str | None = None
     motors: MotorModel | None = None
     joints: JointModel | None = None
     spec: TaskSpec | None = None
     kind: ClassVar[str] = "walk"  # the shipped task
+    exam_contact: ClassVar[str] = "default"  # on which policies are judged that learned on ``planning``
     doing: ClassVar[str] = "walking"  # for messages
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", check_weights(self.weights, self.table.weights))
+        object.__setattr__(self, "dt", self.dt or self.table.dt)
         check_stands(self.robot, self.doing)
         if self.spec is not None:
             self._check_terms()
@@ -511,16 +542,26 @@ class TermTask(Task):
         options: dict[str, Given] = {"dt": self.dt}
         if self.touching:
             options["collisions"] = self.touching
-        if self.table.contact == "yielding":
-            options["contact"] = yielding(self.robot)
+        contact = self.table.contact if self.contact is None else self.contact
+        model = contact_named(contact, self.robot) if isinstance(contact, str) else contact
+        if model is not None:
+            options["contact"] = model
         return options
+
+    @property
+    def examined(self) -> Self:
+        """The task as its policies are judged: never on contact for planning, and in the steps that its exam takes."""
+        contact = self.table.contact if self.contact is None else self.contact
+        if contact != "planning" and not isinstance(contact, Planning):
+            return self
+        return replace(self, contact=self.exam_contact, dt=EXAM_DT)
 
     @classmethod
     def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
         """Return the task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, cls.doing)
         if spec is not None:
-            options = {"spec": spec, "dt": spec.dt, "touching": spec.collisions, **options}
+            options = {"spec": spec, "touching": spec.collisions, **options}
         return cls(robot=robot, drive=drive_from(robot, shipped(cls.kind) if spec is None else spec), **options)
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
@@ -614,7 +655,7 @@ class TermTask(Task):
             value = tried(f"the termination '{term.name}' of {where}", term.value, TERMINATIONS, tick)
             if np.shape(value) != () or np.asarray(value).dtype != bool:
                 raise InputError(
-                    f"the termination '{term.name}' of {where} must say whether the episode goes on, True or False, got"
+                    f"the termination '{term.name}' of {where} must be True (the episode continues) or False, got"
                     f" {_shown(value)}"
                 )
         for term in table.critic:

@@ -28,8 +28,9 @@ FOLDER = Path(__file__).parent / "task_files"
 COMMANDS = ("forward", "sideways", "turn")
 PLANE, COURSE, STAND, ANY_POSE = "plane", "course", "stand", "any_pose"
 STARTS = (STAND, ANY_POSE)
-CONTACTS = ("default", "yielding")
-# an impulse for each kilogram of the robot [m/s], a load as a part of its mass, a force as a part of its weight
+CONTACTS = ("default", "yielding", "planning")
+CONTACT_DT = {"default": 2e-3, "yielding": 2e-3, "planning": 5e-3}  # [s], physics steps that suit them
+# an impulse for each kilogram of the robot [m/s], a load as a fraction of its mass, a force as one of its weight
 PER_MASS = {"push_per_mass": "push", "payload_per_mass": "payload", "force_per_weight": "force"}
 _MAX_BYTES = 1 << 20
 _DRIVE = ("rate", "reach", "history", "gait", "period", "scale_period", "duty", "kp", "kd", "scan")
@@ -165,7 +166,7 @@ class _Reader:
         if pose not in STARTS:
             raise unknown(f"type of the start in {self.where}", pose, STARTS)
         if pose == ANY_POSE and ground != PLANE:
-            raise InputError(f"{self.where} starts in any pose, which is on a plane only, not on {ground!r}")
+            raise InputError(f"{self.where} starts in any pose, which is possible only on a plane, not on {ground!r}")
         own_terrain = self.terrain(ground)
         part = self.number(start, "any_pose", 0.5, "any_pose of the start")
         if not 0.0 <= part <= 1.0:
@@ -183,7 +184,7 @@ class _Reader:
         used = [term.name for term in (*rewards.values(), *terminations, *observations["critic"])]
         if ground != COURSE and (lost := next((name for name in used if name in ON_COURSES), None)):
             raise InputError(
-                f'the term {lost!r} of {self.where} is of courses: it needs  type = "course"  in [terrain]'
+                f'the term {lost!r} of {self.where} works only on a course: it needs  type = "course"  in [terrain]'
             )
         draw = self.text(commands, "draw", "", "draw of the commands")
         seconds = positive_number(self.words.get("seconds", 20.0), f"seconds of {self.where}")
@@ -372,7 +373,7 @@ class _Reader:
     def text(self, table: Mapping[str, Given], key: str, default: str, what: str) -> str:
         value = table.get(key, default)
         if not isinstance(value, str):
-            raise InputError(f"{what} of {self.where} must be a text, got {value!r}")
+            raise InputError(f"{what} of {self.where} must be a string, got {value!r}")
         return value
 
     def truth(self, table: Mapping[str, Given], key: str, default: bool) -> bool:

@@ -38,8 +38,8 @@ from footfall.learn.episode import COMMANDS
 from footfall.learn.figures import curve_figure
 from footfall.learn.logs import Log, make_log
 from footfall.learn.ppo import PPO, Normaliser, Settings
-from footfall.learn.task import Task
-from footfall.learn.task_spec import TaskSpec, code_names, read_toml, task_spec
+from footfall.learn.task import Task, contact_named
+from footfall.learn.task_spec import CONTACT_DT, TaskSpec, code_names, read_toml, shipped, shipped_names, task_spec
 from footfall.learn.tasks import TASKS, task_from
 from footfall.loading import load
 from footfall.robot.model.description import Robot
@@ -471,8 +471,10 @@ def _task(
     history: int | None,
     file: str | Path | None,
     spec: TaskSpec | None,
+    contact: str | None = None,
 ) -> Task:
-    """Return the task of a robot, with its own history unless given, and the motors of a file if there is one."""
+    """Return the task of a robot, with its own history and contact unless given, and the motors of a file if there is
+    one."""
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
     task: Task = TASKS[name].of(robot) if spec is None else task_from(spec, robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
@@ -481,6 +483,9 @@ def _task(
             f"the motors of '{file}' have a longer delay than a tick of the policy ({1e3 / drive.rate:g} ms)"
         )
     changes: Given = {"drive": drive, "motors": motors, "joints": joints}
+    if contact is not None:
+        contact_named(contact, robot)
+        changes |= {"contact": contact, "dt": CONTACT_DT[contact]}
     return dataclasses.replace(task, **changes)  # type: ignore[type-var] # every task is a dataclass
 
 
@@ -500,6 +505,7 @@ def train(
     history: int | None = None,
     randomise: Given = True,
     motors: str | Path | None = None,
+    contact: str | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     log: str | Sequence[str] = (),
     allow_code: bool = False,
@@ -514,7 +520,7 @@ def train(
     Args:
         robot: whom to train.
         out: the policy's file, .npz or .onnx. Of a task with an exam it is the policy that did best in it.
-        task: a name of ``TASKS``, or a TOML file of terms.
+        task: a name of ``shipped_names``, or a TOML file of terms.
         device: auto, cpu or cuda.
         robots: how many learn at once.
         iterations: 400 unless given; no bound where ``seconds`` is given.
@@ -526,6 +532,7 @@ def train(
         history: observations that the policy sees, the task's own unless given.
         randomise: ranges by name, in place of the task's own.
         motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns with.
+        contact: default, yielding or planning, in place of the task's own, with the steps that suit it.
         progress: called with (what, done, of).
         log: "tensorboard", "wandb" or both.
         allow_code: terms ``module:name`` of the task's file may run.
@@ -540,17 +547,17 @@ def train(
     if policy.suffix == ".onnx":
         onnx_file.import_onnx()  # is missing before the training, not after it
     from_file = task.endswith(".toml")
-    if not from_file and task not in TASKS:
-        raise unknown("task", task, TASKS, "choose a TOML file of your own, or one of")
+    if not from_file and task not in shipped_names():
+        raise unknown("task", task, shipped_names(), "choose a TOML file of your own, or one of")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     _check_ends(policy, iterations, reward, seconds)
     most = iterations if iterations is not None else 400 if seconds is None else None
-    spec = _spec(task, resume, allow_code) if from_file else None
+    spec = _spec(task, resume, allow_code) if from_file else None if task in TASKS else shipped(task)
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
-    learned = _task(task, subject, history, motors, spec)
+    learned = _task(task, subject, history, motors, spec, contact)
     written = task if spec is None else f"{spec.kind} {Path(task).name}"
     logs = make_log(log, policy, {"robot": subject.name, "task": task, "seed": seed, "device": chosen})
     training = make_training(learned, chosen, robots, seed, settings, randomise)

@@ -80,7 +80,7 @@ class WalkTask(TermTask):
         seed: int = ASSESS_SEED,
         progress: Progress | None = None,
     ) -> Assessment:
-        """Let robots walk on level ground for 10 s unless given, a command each."""
+        """Run robots on level ground (default 10 s), each with its own command."""
         seconds = 10.0 if seconds is None else seconds
         if seconds < 2.0:
             raise InputError(f"a policy is evaluated over at least 2 s, got {seconds:g}")
@@ -104,7 +104,7 @@ class WalkTask(TermTask):
             off = np.linalg.norm(runs.velocity[:, :2] - runs.command[:, :2], axis=1)[~runs.fallen]
             return _walking(runs.fallen, float(off.mean()) if len(off) else float("inf"))
 
-        return Exam(task=self, robots=robots, seconds=10.0, numbers=numbers)
+        return Exam(task=self.examined, robots=robots, seconds=10.0, numbers=numbers)
 
     def initial_pose(
         self,
@@ -115,7 +115,7 @@ class WalkTask(TermTask):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Return a stand with its lowest foot on the ground, its joints off by a little."""
+        """Return a standing pose with small random joint offsets and the lowest foot on the ground."""
         robot = self.robot
         q = q + np.concatenate([np.zeros(robot.nq - robot.nj), within(ranges.joints, joints)])
         lowest = least(self.foot_heights(q, parameters))
@@ -177,7 +177,7 @@ class Evaluation:
     velocity: Float[ndarray, "n 3"]  # mean forward, sideways [m/s] and turn [rad/s] in the heading's axes
     fallen: Bool[ndarray, "n"]
     delays: Float[ndarray, "n 4"]  # of touchdowns after LF's [cycles], in [-0.5, 0.5), LF, RF, LH, RH
-    duty: Float[ndarray, "n 4"]  # part of the time that a foot is down
+    duty: Float[ndarray, "n 4"]  # fraction of the time that a foot is down
     drawn: dict[str, ndarray]  # friction, mass, ... of each robot
 
     def within(self, speed: float, part: float = 0.15) -> float:
@@ -206,7 +206,7 @@ def evaluate(
     """Walk for some seconds under one command; what happens before ``after`` [s] does not count, falls aside."""
     command = command or Command(forward=0.4)
     commands = {key: getattr(command, key) for key in COMMANDS}
-    task = WalkTask(robot=robot, drive=policy.drive)
+    task = WalkTask(robot=robot, drive=policy.drive).examined
     lanes = WalkLanes(task, robots, command=commands, randomise=randomise, seconds=after + seconds, **options)
     lanes.generators = own_generators(seed, robots)
     lanes.begin(range(robots))

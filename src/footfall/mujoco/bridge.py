@@ -29,9 +29,9 @@ class Bridge:
 
     Args:
         robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
-        controller: Controller of footfall, a policy among them, or a user-defined one.
+        controller: A footfall controller, a policy, or a user-defined controller.
         model: The ``MjModel``; its timestep must divide the controller's period.
-        command: That is followed until ``set_command`` changes it; that of the controller's gait unless given.
+        command: The command until ``set_command`` changes it; that of the controller's gait unless given.
 
     Raises:
         InputError: A joint of the robot is not in the model, or the timestep does not fit the controller's rate.
@@ -52,7 +52,7 @@ class Bridge:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew: the controller forgets, and its time is zero."""
+        """Reset the controller's memory and its time."""
         self.memory: PyTree = self.simulation.model.acting.start(self.robot)
         self.ticks = 0
 
@@ -61,7 +61,7 @@ class Bridge:
         self.simulation.set_command(command, **parts)
 
     def control(self, model: Foreign, data: Foreign) -> JointCommand:
-        """Call the controller on the state that MuJoCo has, and return what it commands the joints."""
+        """Call the controller with MuJoCo's state, and return its joint command."""
         period = self.simulation.model.period
         q, v = from_mujoco(self.robot, data.qpos, data.qvel, model)
         command, self.memory = self._controller(self.ticks * period, q, v, self._forces(model, data), self.memory)
@@ -79,7 +79,7 @@ class Bridge:
         data.qfrc_applied[self._at_v[~driven]] = torque[~driven]
 
     def step(self, model: Foreign, data: Foreign) -> None:
-        """Take a tick of the controller: its command, and as many steps of MuJoCo as fit into its period."""
+        """Advance by one tick of the controller, with as many steps of MuJoCo as fit into its period."""
         mj = library()
         command = self.control(model, data).broadcast(self.robot.nj)
         for _ in range(self.simulation.model.substeps):
@@ -100,7 +100,7 @@ class Bridge:
 
 
 def step(model: Foreign, data: Foreign, controller: Bridge) -> None:
-    """Take one tick of a footfall controller in a MuJoCo loop: its command, and the ``mj_step`` that fit into it.
+    """Run one tick of a footfall controller in a MuJoCo loop, with the ``mj_step`` calls within it.
 
     Args:
         model: The ``MjModel``.

@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def differences(self) -> Differences:
-        """How far they are apart, quantity by quantity."""
+        """Differences, quantity by quantity."""
         return compare_recordings(self.footfall, self.mujoco)
 
     def to_json(self) -> dict[str, Json]:
@@ -36,7 +36,7 @@ class Comparison:
         return distances(self.footfall, self.mujoco)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Return what is looked at first, as (quantity, footfall, MuJoCo)."""
+        """Return the main results, as (quantity, footfall, MuJoCo)."""
 
         def row(name: str, of: Callable[[Recording], str]) -> tuple[str, str, str]:
             return name, of(self.footfall), of(self.mujoco)
@@ -64,10 +64,10 @@ class Comparison:
 
 
 def compare(simulation: Simulation, duration: float = 10.0, progress: Progress = False) -> Comparison:
-    """Run a simulation and the same in MuJoCo, both from where the simulation is, and compare them.
+    """Run a simulation in footfall and in MuJoCo, from its current state, and compare them.
 
-    The controller, a user-defined one too, is compiled once and called in both. MuJoCo has the ground and the contact
-    settings of ``footfall compare``. The simulation itself stays as it is.
+    The controller, which may be user-defined, is compiled once and called in both. MuJoCo has the ground and the
+    contact settings of ``footfall compare``. The simulation itself is not changed.
 
     Args:
         simulation: Robot, controller, ground, command and pushes; on the true state, without sensors.

@@ -257,7 +257,7 @@ def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: MjsBody) -> Non
     if _shortfall(part) > _FLAT:
         a, b, c = moments
         raise InputError(
-            f"MuJoCo cannot hold robot '{robot.name}': inertia of link '{part.name}' is not realisable, principal"
+            f"MuJoCo cannot represent robot '{robot.name}': inertia of link '{part.name}' is not realisable, principal"
             f" moments {a:.4g} + {b:.4g} < {c:.4g} kg m²"
         )
     moments[2] = min(moments[2], moments[0] + moments[1])
@@ -279,6 +279,6 @@ def _quaternion(mj: ModuleType, R: ndarray) -> ndarray:
 
 
 def _shortfall(part: Part) -> float:
-    """By what part of the largest principal moment the other two fail to add up to it."""
+    """Return by which fraction of the largest principal moment the other two fall short of it."""
     a, b, c = np.linalg.eigvalsh(part.inertia)
     return (c - a - b) / c if c > 0 else 0.0

@@ -118,9 +118,10 @@ def run_mujoco(
     model: MjModel | None = None,
     progress: Callable[[int], None] = lambda ticks: None,
 ) -> Recording:
-    """Run a simulation's robot, controller and start in MuJoCo; the row of a tick is the state after it.
+    """Run a simulation's robot and controller in MuJoCo, from its state and time.
 
-    ``progress`` is called now and then with how many ticks were taken since the last call.
+    Every tick records the state after it. ``progress`` is called now and then with the number of ticks since its last
+    call.
     ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as
     simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
     """
@@ -134,9 +135,10 @@ def run_mujoco(
     feet = _foot_geoms(mj, model, robot)
     memory, rows, wall = simulation.state.memory, [], 0.0
     force, impulse = np.zeros((robot.nf, 3)), no_impulse(robot, run.period)
-    means = ForceMeans(0.0, impulse, run.period)
+    first = round(simulation.time / run.period)  # ticks that the simulation has made before
+    means = ForceMeans(first * run.period, impulse, run.period)
     ticks = max(1, round(duration / run.period))
-    for k in range(ticks):
+    for k in range(first, first + ticks):
         joint_command, memory = controller(k * run.period, q, v, force, memory)
         model.actuator_gainprm[order.u, 0] = 1.0
         model.actuator_biasprm[order.u, 1], model.actuator_biasprm[order.u, 2] = -joint_command.kp, -joint_command.kd
@@ -156,8 +158,9 @@ def run_mujoco(
             impulse = add_impulse(run, impulse, run.dt * force, step)
         q = np.concatenate([data.qpos[:7], data.qpos[order.q]])
         v = np.concatenate([data.qvel[3:6], rotation_of(q).T @ data.qvel[:3], data.qvel[order.v]])
-        if (k + 1) % _TICKS_REPORTED == 0 or k + 1 == ticks:
-            progress((k % _TICKS_REPORTED) + 1)
+        made = k + 1 - first
+        if made % _TICKS_REPORTED == 0 or made == ticks:
+            progress((made - 1) % _TICKS_REPORTED + 1)
         rows.append(
             ((k + 1) * run.period, q, v, joint_command.position, data.qfrc_actuator[order.v].copy(), force, impulse)
         )

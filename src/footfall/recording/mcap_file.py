@@ -374,10 +374,10 @@ def _unpacked(body: memoryview) -> bytes:
         name = str(body[32 : 32 + name_length], "utf-8")
         (packed,) = struct.unpack_from("<Q", body, 32 + name_length)
     except (struct.error, UnicodeDecodeError):
-        raise Damaged("the head of a chunk is torn") from None
+        raise Damaged("the header of a chunk is incomplete") from None
     data = body[40 + name_length :]
     if packed != len(data) or size > MOST_CHUNK_BYTES:
-        raise Damaged(f"a chunk says it is {size} bytes long")
+        raise Damaged(f"a chunk claims a length of {size} bytes")
     plain = _decompress(name, data, size)
     if len(plain) != size or (crc and zlib.crc32(plain) != crc):
         raise Damaged("a chunk does not agree with its checksum")
@@ -398,7 +398,7 @@ def _decompress(name: str, data: memoryview, size: int) -> bytes:
             import zstandard
 
             if zstandard.frame_content_size(data) != size:
-                raise Damaged("a chunk is not as long as it says")
+                raise Damaged("a chunk does not have the length in its header")
             return zstandard.decompress(data)
         if name == "lz4":
             import lz4.frame
@@ -409,5 +409,5 @@ def _decompress(name: str, data: memoryview, size: int) -> bytes:
     except Exception as error:  # both packages have their own errors
         raise Damaged(f"a chunk cannot be unpacked: {error}") from None
     if name:
-        raise Damaged(f"a chunk is compressed with {name!r}")
+        raise Damaged(f"a chunk is compressed with {name!r}, which is not supported")
     return bytes(data)

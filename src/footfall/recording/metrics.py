@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.errors import InputError, unknown
+from footfall.errors import InputError
 from footfall.recording.recording import Recording
 
 _TICKS = 1e7  # times are equal if they agree to 0.1 microseconds
@@ -40,7 +40,7 @@ def force_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
 
 
 def contact_agreement(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Part of the time, 0 to 1, in which both say the same of a foot's contact; of one foot or of all of them."""
+    """Fraction of the time, 0 to 1, in which both report the same contact; of one foot or of all of them."""
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float((a.contact[rows_a][:, feet] == b.contact[rows_b][:, feet]).mean())
@@ -89,9 +89,4 @@ def shared_rows(a: Recording, b: Recording) -> tuple[ndarray, ndarray]:
 
 
 def _feet(rec: Recording, foot: str | None) -> list[int]:
-    names = rec.robot.foot_names
-    if foot is None:
-        return list(range(len(names)))
-    if foot not in names:
-        raise unknown("foot", foot, names, "this robot has")
-    return [names.index(foot)]
+    return list(range(rec.robot.nf)) if foot is None else [rec.robot.foot_index(foot)]

@@ -76,6 +76,11 @@ class Recording:
             )
         if name not in self.columns and name in hints.RECORDING:
             raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
+        if name not in self.columns and hasattr(type(self), name):
+            raise InputError(f"{name!r} is computed from columns, and is no column itself: it is rec.{name}")
+        column = name.partition(".")[0]
+        if name not in self.columns and column in self.columns:
+            raise InputError(f"a column has all its numbers, rec[{column!r}]; {name!r} is one of to_pandas()")
         if name not in self.columns:
             raise unknown("column", name, self.columns, "this recording has")
         return self.columns[name]
@@ -128,8 +133,8 @@ class Recording:
     def force_mean(self) -> Float[ndarray, "T nf 3"]:
         """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
 
-        By the impulses of all steps; of the rows of ``force`` where nobody counted these. What was before the recording
-        counts as nothing.
+        It is computed from the impulses of all steps, or from the rows of ``force`` without those. Forces before the
+        recording count as zero.
         """
         return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
@@ -229,6 +234,7 @@ class Recording:
         """Horizontal distance between the first and the last position of the trunk [m]."""
         return float(np.hypot(*(self.trunk_position[-1] - self.trunk_position[0])[:2])) if len(self) else 0.0
 
+    @hints.takes({})
     def mean_speed(self, after: float = 0.0) -> float:
         """Forward displacement over time [m/s] from the time ``after`` [s] on; forward is the heading at that time."""
         self._floating()
@@ -237,6 +243,7 @@ class Recording:
         ahead = part.trunk_position[-1, :2] - part.trunk_position[0, :2]
         return float(ahead @ (np.cos(yaw), np.sin(yaw))) / part._positive_duration()
 
+    @hints.takes({})
     def mean_velocity(self, after: float = 0.0) -> tuple[float, float, float]:
         """Mean forward and sideways velocity [m/s] in axes that turn with the heading, and mean turn rate [rad/s]."""
         part = self.between(after, None)
@@ -268,8 +275,9 @@ class Recording:
         scale = float(np.max([moved, *changed]))
         return float(np.abs(self.energy_balance()).max()) / scale if scale > 0 else 0.0
 
+    @hints.takes({})
     def cost_of_transport(self, after: float = 0.0, until: float | None = None) -> float:
-        """Positive mechanical work of the motors over weight and distance; motors that brake give nothing back.
+        """Return the positive mechanical work of the motors divided by weight and distance; braking recovers nothing.
 
         Over the whole recording, the start included, unless a window from ``after`` to ``until`` [s] is given. The work
         is that of ``spent``, and the distance the straight line between the window's first and last position.
@@ -281,7 +289,7 @@ class Recording:
     def spent(self) -> float:
         """Positive mechanical work of the motors [J] from the first to the last row.
 
-        As the simulation counted it in every step; from the torques and rates of the rows where nobody counted.
+        It is accumulated in every step; without that column, it is computed from the torques and rates of the rows.
         """
         if "spent" in self.columns:
             return float(self["spent"][-1] - self["spent"][0])
@@ -295,6 +303,7 @@ class Recording:
         return works
 
     # -- parts ---------------------------------------------------------------------------------------------------------
+    @hints.takes({})
     def between(self, start: float | None = None, end: float | None = None) -> Recording:
         """The rows and events with start <= time <= end [s]; None leaves an end open."""
         for time in (start, end):
@@ -305,10 +314,10 @@ class Recording:
         rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
         if rows.start >= rows.stop:
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self) else "no time at all"
-            asked = " and ".join(
+            requested = " and ".join(
                 f"{word} {time:g} s" for word, time in (("from", start), ("until", end)) if time is not None
             )
-            raise InputError(f"nothing was recorded {asked or 'at all'}: the recording covers {span}")
+            raise InputError(f"nothing was recorded {requested or 'at all'}: the recording covers {span}")
         events = [event for event in self.events if low <= event.time <= high]
         if isinstance(self.columns, LazyColumns):
             return Recording(self.robot, self.columns.part(rows), events, self.meta)
@@ -317,7 +326,7 @@ class Recording:
     # -- files and tables ----------------------------------------------------------------------------------------------
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
-        """Load a recording from an ``.mcap`` or ``.nc`` file; refuse a broken one, and say so of a foreign one."""
+        """Load a recording from an ``.mcap`` or ``.nc`` file; raise an error for a damaged or foreign file."""
         if not isinstance(path, (str, os.PathLike)):
             raise InputError(f"a recording is loaded from a file, Recording.load('run.mcap'), got {path!r}")
         suffix = Path(path).suffix
@@ -333,8 +342,9 @@ class Recording:
             )
         return cls(found.robot, found.columns or _no_rows(found.robot), found.events, found.meta)
 
+    @hints.takes({})
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write all of a file, or nothing, in the format of its suffix.
+        """Save to a file, in the format of its suffix.
 
         ``.mcap`` and ``.nc`` (NetCDF 4) hold everything and can be loaded again; ``.csv`` and ``.parquet`` are tables
         for other programs, one row per time and one column per number (see ``to_pandas``).
@@ -347,8 +357,11 @@ class Recording:
             return file
         return save_as(self, file)
 
+    @hints.takes({})
     def to_pandas(self, *, derived: bool = False) -> pandas.DataFrame:
-        """One row per time [s], one column per number: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``.
+        """Return a DataFrame with one row per time [s] and one column per number.
+
+        Columns have names such as ``q.x``, ``torque.LF_hip``, ``force.LF.z`` and ``spent``.
 
         Args:
             derived: Also ``trunk_velocity`` in world axes, ``foot_positions`` and ``foot_velocities``.
@@ -387,12 +400,14 @@ class Recording:
 
         return plot(self, kind, *others, **options)
 
+    @hints.takes({})
     def compare(self, other: Recording) -> Differences:
-        """How far another run of the same robot is from this one: a table, quantity by quantity."""
+        """Return a table of the differences to another run of the same robot."""
         from footfall.recording.comparison import compare_recordings
 
         return compare_recordings(self, other)
 
+    @hints.takes({})
     def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
         """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""
         from footfall.draw.video import picture
@@ -433,8 +448,8 @@ class Recording:
         plain = ("controller", "contact", "dt", "seed", "stopped", "fell", "diverged", "interrupted")
         for key in (key for key in plain if key in self.meta):
             value = self.meta[key]
-            said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
-            rows.append(("time step" if key == "dt" else key, said))
+            reported = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
+            rows.append(("time step" if key == "dt" else key, reported))
         rows.append(("columns", ", ".join(f"{k} {a.shape[1:] or ''}".strip() for k, a in self.columns.items())))
         rows += [(f"{event.time:.3f} s", f"{event.kind}: {event.message}") for event in self.events[:10]]
         left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style

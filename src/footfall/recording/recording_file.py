@@ -115,7 +115,7 @@ def read(path: str | os.PathLike[str]) -> Contents:
     except (mcap_file.Damaged, ModelError, *SPOILED) as error:
         raise RecordingError(f"{path} is not a recording of footfall: {error}") from None
     except mcap_file.TooMuch as error:
-        raise RecordingError(f"{path} is not a recording to unpack: {error}") from None
+        raise RecordingError(f"{path} cannot be unpacked: {error}") from None
 
 
 @dataclass(kw_only=True)
@@ -197,7 +197,7 @@ class _Reader:
         self.digest = entries.get("robot", self.digest)
         meta = _json(entries.get("meta", "{}"))
         if not isinstance(meta, dict):
-            raise mcap_file.Damaged("its meta is no JSON object")
+            raise mcap_file.Damaged("its meta is not a JSON object")
         self.meta.update(meta)
 
     def _channel(self, body: memoryview) -> None:

@@ -52,7 +52,7 @@ class Sensor(Protocol):
 
     @property
     def is_ideal(self) -> bool:
-        """Tells the truth at once: nothing of it need be remembered."""
+        """Whether it returns the true value without delay."""
         ...
 
     def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
@@ -169,7 +169,7 @@ class Sensors:
 
     @staticmethod
     def typical(seed: int = 0) -> Sensors:
-        """Chosen values, of the order of a small IMU, encoders of 14 bits, and strain gauges under the feet."""
+        """Return typical values: a small IMU, 14-bit encoders, and strain gauges under the feet."""
         return Sensors(
             acceleration=Reading(noise=0.05, bias=0.05),
             gyro=Reading(noise=0.005, bias=0.002),
@@ -182,7 +182,7 @@ class Sensors:
 
     @staticmethod
     def realistic(seed: int = 0) -> Sensors:
-        """Noisier than ``typical``: what an estimator has to live with.
+        """Return values noisier than ``typical``, such as an estimator meets on a robot.
 
         At 1 kHz the gyro's noise is a density of 1.6e-4 rad/s/√Hz, and the accelerometer's one of 3.2e-3 m/s²/√Hz.
         """

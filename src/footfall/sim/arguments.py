@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 from numpy import ndarray
 
+from footfall import hints
 from footfall.adapters import unadapted
 from footfall.checks import three_numbers, whole_number
 from footfall.contact.force_law import ForceLaw
@@ -52,6 +53,8 @@ class FrozenAfterInit:
             raise InputError(
                 f"the {name} of a simulation cannot be changed: create another, Simulation(..., {name}=...)"
             )
+        if name in hints.SIMULATION and not hasattr(type(self), name):
+            raise hints.missing("a Simulation", name, (), hints.SIMULATION)
         super().__setattr__(name, value)
 
 
@@ -153,24 +156,24 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
         return
     mass, pull = robot.mass / robot.nf, float(np.linalg.norm(gravity)) or STANDARD
 
-    def asked(depth: float, dt: float) -> tuple[float, float]:
+    def requested(depth: float, dt: float) -> tuple[float, float]:
         force, falls = law.law(depth, np.zeros(3), 0.8, dt)
         return float(force[2]), float(falls[2])
 
     low, high = 0.0, _DEEPEST
-    if not asked(high, dt)[0] > mass * pull:
+    if not requested(high, dt)[0] > mass * pull:
         return
     for _ in range(50):
         depth = 0.5 * (low + high)
-        low, high = (low, depth) if asked(depth, dt)[0] > mass * pull else (depth, high)
-    c = asked(high, 0.0)[1]
-    added = asked(high, dt)[1] - c
+        low, high = (low, depth) if requested(depth, dt)[0] > mass * pull else (depth, high)
+    c = requested(high, 0.0)[1]
+    added = requested(high, dt)[1] - c
     meant, found = (_rebound(damping, added / dt, mass) for damping in (c, c + added))
     if meant - found > _REBOUND:
         warnings.warn(
             f"{_class_name(law)} contact is damped by the step: its damping c = {c:.3g} N s/m acts as c + dt K with"
             f" dt K = {added:.3g} N s/m where robot '{robot.name}' stands, {1e3 * high:.2g} mm deep; feet rebound with"
-            f" {found:.2f} of its speed and not {meant:.2f}: take a shorter dt, or a damping that is less by dt K",
+            f" {found:.2f} of their speed instead of {meant:.2f}: use a shorter dt, or reduce the damping by dt K",
             stacklevel=callers_level(),
         )
 

@@ -68,14 +68,14 @@ Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 class Batch(Summarised):
     """Many robots simulated by one compiled program. ``free`` names parameters that differ between them.
 
-    uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
-    unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+    uses_foot_forces: the controller uses the foot forces. dtype: float64 or float32. threads: all cores
+    unless given. Other options are those of ``Simulation``. A controller that cannot be traced raises an error.
 
     ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
     """
 
-    @hints.takes({})
+    @hints.takes(hints.BATCH)
     def __init__(
         self,
         robot: Robot,
@@ -173,7 +173,7 @@ class Batch(Summarised):
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
-        raise hints.missing("a Batch", name, dir(type(self)), hints.SIMULATION)
+        raise hints.missing("a Batch", name, dir(type(self)), hints.BATCH)
 
     def _free(self, path: str) -> str:
         """Return the free parameter that a path names; the trunk may be called by its own name, or trunk, or base."""
@@ -199,11 +199,12 @@ class Batch(Summarised):
 
     @property
     def time(self) -> Float[ndarray, "n"]:
-        """Since each robot's own start [s]."""
+        """Time of each robot since its start [s]."""
         return self.state.count * self.period
 
+    @hints.takes({})
     def set_state(self, q: ndarray, v: ndarray | None = None, which: Which = slice(None)) -> None:
-        """Put robots somewhere else: arrays with a robot axis, or one state for all of ``which``."""
+        """Set the states of robots: arrays with a robot axis, or one state for all of ``which``."""
         q, v = np.asarray(q), np.zeros(self.robot.nv) if v is None else np.asarray(v)
         if q.shape[-1] != self.robot.nq or v.shape[-1] != self.robot.nv:
             raise InputError(f"a state of robot '{self.robot.name}' has {self.robot.nq} and {self.robot.nv} numbers")
@@ -214,16 +215,18 @@ class Batch(Summarised):
         _put(self.state.q, which, q, "q of the states")
         _put(self.state.v, which, v, "v of the states")
 
+    @hints.takes({})
     def reset(self, which: Which = slice(None)) -> None:
-        """Put robots back to the start, memory included: all robots, or those of a mask or of indices."""
+        """Reset robots and their memory: all robots, or those of a mask or of indices."""
         try:
             start = [array[which] for array in self._start]
         except IndexError as error:
-            raise InputError(f"the start of robots does not fit: {error}") from None
+            raise InputError(f"the initial states of the robots do not fit: {error}") from None
         for array, fresh in zip(tree.flatten(self.state)[0], start):
             _put(array, which, fresh, "the start of robots")
 
     # -- what differs between robots ---------------------------------------------------------------------------------
+    @hints.takes({})
     def set(self, parameters: Mapping[str, Given], which: Which = slice(None)) -> None:
         """Set free parameters of robots: ``batch.set({"trunk.mass": masses})``."""
         for name, value in parameters.items():
@@ -232,7 +235,7 @@ class Batch(Summarised):
             _put(self.parameters[path], which, value, f"the parameter '{path}'", _least(path), _most(path))
 
     def set_command(self, which: Which = slice(None), **command: Any) -> None:
-        """Set what robots are commanded: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
+        """Set the commands of robots: ``batch.set_command(forward=speeds)`` [m/s], [rad/s], [m]."""
         for key, value in command.items():
             if key not in self.command:
                 raise unknown("command", key, self.command, "a batch has")
@@ -240,11 +243,14 @@ class Batch(Summarised):
             most = float(np.max(np.abs(self.command[key][which]), initial=0.0))
             warn_unfollowed(self.simulation.model.acting, self.robot, Command(**{key: most}))
 
+    @hints.takes({})
     def set_push(self, force: Given = 0.0, moment: Given = 0.0, which: Which = slice(None)) -> None:
-        """Push trunks from now on, world axes, at their origins [N], [N m]; ``set_push()`` ends all pushes."""
+        """Set a force and moment on the trunks at their origins, world axes [N], [N m]; ``set_push()`` ends all
+        pushes."""
         for columns, value, name in ((slice(3, 6), force, "force"), (slice(0, 3), moment, "moment")):
             _put(self.push[:, columns], which, value, f"the {name} of a push")
 
+    @hints.takes({})
     def randomise(
         self, ranges: Mapping[str, tuple[Given, Given]], seed: int, which: Which = slice(None)
     ) -> dict[str, ndarray]:
@@ -268,6 +274,7 @@ class Batch(Summarised):
         return drawn
 
     # -- running -----------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RUN_BATCH)
     def run(self, ticks: int, record: Sequence[int] = (), every: int = 1) -> list[Recording]:
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
@@ -275,10 +282,12 @@ class Batch(Summarised):
         the robot with its own parameters. Ctrl-C ends it
         within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
         """
-        if not isinstance(ticks, (int, float, np.integer, np.floating)) or ticks != ticks // 1 or ticks < 1:
-            raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}")
+        if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 1:
+            seconds = isinstance(ticks, float | np.floating) and 0.0 < ticks * self.period < np.inf
+            hint = f": {ticks:g} s are {max(1, round(ticks / self.period))} ticks" if seconds else ""
+            raise InputError(f"a batch runs for a whole number of ticks, at least one, got {ticks!r}{hint}")
         if not isinstance(record, Sized):
-            raise InputError(f"record is a list of robots by their numbers, got {record!r}")
+            raise InputError(f"record must be a list of robot numbers, got {record!r}")
         if any(closure.changed() is not None for closure in self._closures):  # a global, a gain, an entry of a dict
             self.__setstate__({**self.__getstate__(), "_closures": tuple(type(a)(a.subject) for a in self._closures)})
         recorded = self._recordings(record, int(ticks), every) if len(record) else []
@@ -321,9 +330,9 @@ class Batch(Summarised):
         return arguments
 
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
-        """Return what chosen robots will do in the next ticks, kept row by row (robot, row, ...).
+        """Run the next ticks and return rows of chosen robots (robot, row, ...).
 
-        The batch stays as it is.
+        The batch is not changed.
         """
         _, rows = self.function.roll(ticks, *self._arguments(self._indices(which)), every=every)
         return rows
@@ -377,7 +386,7 @@ class Batch(Summarised):
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
         A step of compliant contact is solved again until the modes of its feet and joints agree, and robots that share
-        lanes of a vector may wait for the slowest of them. The batch stays as it is.
+        lanes of a vector may wait for the slowest of them. The batch is not changed.
 
         Args:
             ticks: Ticks of the controller, to look at.
@@ -416,7 +425,7 @@ class Batch(Summarised):
         }
 
     def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
-        """Return which robots lean by more than so many degrees, or are no longer finite."""
+        """Return which robots are tilted by more than a limit [degrees], or are no longer finite."""
         x, y = self.state.q[:, 4], self.state.q[:, 5]
         with np.errstate(invalid="ignore"):
             return ~(1.0 - 2.0 * (x * x + y * y) >= np.cos(np.radians(lean)))

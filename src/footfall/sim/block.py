@@ -116,7 +116,7 @@ class Block:
         return np.concatenate([q, v])
 
     def configuration(self, x: Float[ndarray, "nx"]) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-        """Return (q, v) of x; a quaternion that has drifted in a solver's hands is normalised."""
+        """Return (q, v) of x; the quaternion is normalised."""
         robot, split = self.robot, len(x) - self.robot.nv
         if not robot.floating:
             return x[:split], x[split:]

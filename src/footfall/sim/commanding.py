@@ -43,12 +43,14 @@ class Schedule:
 
     @staticmethod
     def parse(text: str) -> Schedule:
-        """Read ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``: what an entry does not name is zero."""
+        """Parse ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``; components that an entry leaves out are zero."""
         entries = []
         for part in (part for part in text.split(";") if part.strip()):
             match = _ENTRY.fullmatch(part)
             if match is None:
-                raise InputError(f"an entry of a schedule reads 'time: forward=0.3, turn=0.5', got {part.strip()!r}")
+                raise InputError(
+                    f"an entry of a schedule must read 'time: forward=0.3, turn=0.5', got {part.strip()!r}"
+                )
             pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()]
             values = {key.strip(): _scheduled_number(value, part) for key, _, value in pairs}
             entries.append((_scheduled_number(match[1], part), command_of(values)))
@@ -56,14 +58,14 @@ class Schedule:
 
     @staticmethod
     def of(rows: Sequence[Mapping[str, Given]]) -> Schedule:
-        """Make a schedule of the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
+        """Create a schedule from the tables of a run file: ``{time = 4.0, forward = 0.3, turn = 0.5}``."""
         entries = []
         for row in rows:
             if not isinstance(row, Mapping) or "time" not in row:
                 raise InputError(f"an entry of a schedule needs a time, as {{time = 4.0, forward = 0.3}}, got {row!r}")
             values = {key: value for key, value in row.items() if key != "time"}
             if not all(isinstance(x, int | float) and not isinstance(x, bool) and finite(x) for x in row.values()):
-                raise InputError(f"an entry of a schedule holds finite numbers, got {row!r}")
+                raise InputError(f"an entry of a schedule must hold finite numbers, got {row!r}")
             entries.append((float(row["time"]), command_of(values)))
         return Schedule(tuple(entries))
 
@@ -122,19 +124,19 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
     limits = controller.command_limits(robot)
     if limits is None:
         return command, []
-    followed, said = command, []
+    followed, reported = command, []
     for key in KEYS:
         value, most = getattr(command, key), limits.get(key)
         if value and most is None:
             takes = ", ".join(limits) or "no command"
-            said.append(f"controller {controller.name} does not follow {key} = {value:g}: it takes {takes}")
+            reported.append(f"controller {controller.name} does not follow {key} = {value:g}: it takes {takes}")
             followed = replace(followed, **{key: 0.0})
         elif most is not None and abs(value) > most:
             why = controller.limit_reasons(robot).get(key)
             clipped = f"controller {controller.name} clips {key} = {value:g} to {most:.3g} {UNITS[key]}"
-            said.append(clipped if why is None else f"{clipped}: {why}")
+            reported.append(clipped if why is None else f"{clipped}: {why}")
             followed = replace(followed, **{key: float(np.copysign(most, value))})
-    return followed, said
+    return followed, reported
 
 
 def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
@@ -151,5 +153,5 @@ def _most(command: Command | Callable[[float], Command], times: Sequence[float])
     """Return the largest of each component that is commanded, either way."""
     if isinstance(command, Command):
         return command_at(command, 0.0)
-    asked = [command_at(command, t) for t in times]
-    return Command(**{key: max((getattr(each, key) for each in asked), key=abs) for key in KEYS})
+    requested = [command_at(command, t) for t in times]
+    return Command(**{key: max((getattr(each, key) for each in requested), key=abs) for key in KEYS})

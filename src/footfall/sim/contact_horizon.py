@@ -101,7 +101,7 @@ class ContactHorizon(CompiledHorizon):
         """
         check_finite(goals)
         if not np.allclose(goals.interval, self.lasts):
-            raise InputError(f"the knots of a horizon whose contacts are found must last {self.lasts:g} s each")
+            raise InputError(f"the knots of a contact-implicit horizon must last {self.lasts:g} s each")
         stands = goals.down > 0.5
         pull = np.where(stands, PLANTED * goals.pull, goals.pull)
         least = np.where(stands, goals.floor - 1.0, goals.least)

@@ -63,7 +63,7 @@ class Belt:
     """Elastic belts between motors and joints, as seen at the joint; one number for all joints, or one each.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
-    ``encoder`` says which side the motor's feedback measures.
+    ``encoder`` is the side of the belt that the motor's feedback measures.
     """
 
     stiffness: Scalar = 4000.0  # [N m/rad]
@@ -92,7 +92,7 @@ class Belt:
 
     @property
     def has_play(self) -> bool:
-        """A traced play is one."""
+        """Whether there is play; a traced play counts."""
         return isinstance(self.play, ndarray) or type(self.play) not in (int, float, np.float64) or self.play != 0.0
 
     def rotors(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -102,7 +102,7 @@ class Belt:
         return armatures(robot)
 
     def start(self, robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """Return rotors that turn with their joints, the belts slack; refuse a robot that this belt does not fit."""
+        """Return rotors that turn with their joints; raise an error if the belt does not fit the robot."""
         for key in ("stiffness", "damping", "play", "inertia"):
             value = getattr(self, key)
             if value is not None and np.shape(value) not in ((), (robot.nj,)):
@@ -150,7 +150,7 @@ class Belt:
     def set_apart(
         self, armature: Float[ndarray, "nj"], inertia: Float[ndarray, "nj"], memory: Mapping[str, ndarray]
     ) -> tuple[Float[ndarray, "nj"], RotorState]:
-        """Return (what of the armature stays with the joints, the rotors).
+        """Return (armature that remains at the joints, rotors).
 
         ``inertia`` is that of the joints without it.
         """
@@ -236,7 +236,7 @@ def through_belt(
 Modes = dict[str, PyTree]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
 _ONE_JOINT_AFTER = 6.0  # iterations after which one joint at a time is held or let slide: all would chase each other
-_RELEASE_AFTER = 17.0  # iterations after which dry friction leaves a joint that it would drive
+_RELEASE_AFTER = 12.0  # iterations after which dry friction leaves a joint that it would drive
 _RESIDUAL_FRICTION = 1e-6  # of its dry friction: what is left to such a joint
 _FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
 _LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known
@@ -301,12 +301,12 @@ class JointModel:
         return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
 
     def reversal(self, implicit: bool) -> Scalar:
-        """Return the rate over which dry friction reverses in a step [rad/s]: explicit ones stand nothing as steep."""
+        """Return the joint rate below which dry friction is proportional to the rate [rad/s]."""
         return self.stick_rate if implicit else np.maximum(self.stick_rate, _EXPLICIT_STICK_RATE)
 
     @staticmethod
     def ideal() -> JointModel:
-        """Return motors that give what is commanded, and joints without effects: as in de Paula et al. 2024."""
+        """Return ideal motors and joints, as in de Paula et al. 2024."""
         return JointModel(motor_limits=False, damping=False, dry_friction=False, springs=False, end_stops=False)
 
 

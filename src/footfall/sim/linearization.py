@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -114,8 +114,12 @@ class LinearisedLoop(Summarised):
     q: Float[ndarray, "nq"]  # where the undisturbed ticks end
     v: Float[ndarray, "nv"]
 
+    def __iter__(self) -> Iterator[ndarray]:
+        """Give A, then B: ``A, B = ff.linearize(...)``."""
+        return iter((self.A, self.B))
+
     def of_robot(self) -> Float[ndarray, "nd nd"]:
-        """Return the derivative of (δq', δv') by (δq, δv): the controller's memory is not disturbed."""
+        """Return the derivative of (δq', δv') with respect to (δq, δv), with the controller's memory unchanged."""
         size = 2 * len(self.v)
         return self.A[:size, :size]
 
@@ -281,6 +285,10 @@ class Linearised(Summarised):
     q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
     v: Float[ndarray, "*n nv"]
 
+    def __iter__(self) -> Iterator[ndarray]:
+        """Give A, then B: ``A, B = ff.linearize(...)``."""
+        return iter((self.A, self.B))
+
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         largest = f"{np.abs(np.linalg.eigvals(self.A)).max():.4g}"
         shapes = [(name, str(getattr(self, name).shape)) for name in ("A", "B")]
@@ -304,7 +312,7 @@ class LinearStep:
             of them together.
         exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
             all of them; without, that direction is held, which is faster.
-        free: Parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+        free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """
 
@@ -370,13 +378,13 @@ class LinearStep:
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
 
     def of(self, simulation: Simulation | None) -> LinearStep:
-        """Return the same step with the contact memory of a simulation of the same model, or with that of a start."""
+        """Return the same step with the contact memory of a simulation, or with its initial memory."""
         other = copy.copy(self)
         other.simulation = simulation
         return other
 
     def like(self, world: World) -> LinearStep:
-        """Return the same for a world that differs in the ``free`` parameters alone; nothing is compiled again."""
+        """Return the same for a world that differs only in the ``free`` parameters, without compiling again."""
         other = self.of(None)
         other.model = replace(self.model, world=world)
         other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
@@ -422,7 +430,7 @@ class LinearStep:
 
     @property
     def values(self) -> list[dict[str, float]]:
-        """The free parameters as a last argument; none where there are none."""
+        """Values of the free parameters."""
         return [self.parameters] if self.free else []
 
     def _matrices(self, arguments: list[PyTree]) -> tuple[ndarray, ndarray]:
@@ -450,7 +458,7 @@ class LinearStep:
         robot = self.robot
         command = JointCommand() if command is None else command
         if not isinstance(command, JointCommand):
-            raise InputError(f"the command of a linearised step is a JointCommand, got {type(command).__name__}")
+            raise InputError(f"the command of a linearised step must be a JointCommand, got {type(command).__name__}")
         nq, nv = sizes(self.model.world)
         given = {
             "q": (q, (nq,)),

@@ -61,20 +61,20 @@ class MotorModel:
             object.__setattr__(self, key, value)
 
     def act(self, line: Sequence[Float[ndarray, "5 nj"]], rate: float) -> JointCommand:
-        """Return what the motors carry out, of this tick's command and those before it, newest first."""
+        """Return the command that the motors execute, from the commands of this and previous ticks, newest first."""
         late = self.delay * rate + np.zeros(line[0].shape[1])
         mixed = sum(np.maximum(1.0 - np.abs(late - k), 0.0) * each for k, each in enumerate(line))
         return self.carried_out(JointCommand(**{key: mixed[k] for k, key in enumerate(_FIELDS)}))
 
     def carried_out(self, command: JointCommand) -> JointCommand:
-        """Return a command as it acts once it has arrived."""
+        """Return a command as it acts after the delay."""
         gain = self.gain
         return JointCommand(
             command.position + self.bias, command.velocity, gain * command.kp, gain * command.kd, gain * command.torque
         )
 
     def longest(self, rate: float) -> int:
-        """Return how many ticks before this one its command may have come from."""
+        """Return the largest delay of a command [ticks]."""
         return int(np.ceil(float(np.max(self.delay)) * rate))
 
     def check_fits(self, robot: Robot) -> None:
@@ -86,7 +86,7 @@ class MotorModel:
                 )
 
     def of(self, controller: Controller) -> ThroughMotors:
-        """Return the controller as these motors carry it out."""
+        """Return the controller behind these motors."""
         return ThroughMotors(controller, self)
 
     @staticmethod
@@ -139,8 +139,8 @@ class ThroughMotors(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        now = stacked(asked.broadcast(robot.nj))
+        requested, inner = self.inner(t, robot, sensed, command, memory["inner"])
+        now = stacked(requested.broadcast(robot.nj))
         past = memory["past"]
         line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]  # before: the same
         kept = np.stack(line[: len(past)]) if len(past) else past

@@ -57,7 +57,7 @@ class Push:
 
     @property
     def place(self) -> Place | None:
-        """Where it acts: None for the base's origin."""
+        """Point at which it acts; None for the origin of the base."""
         return None if self.link is None and not any(self.point) else (self.link, tuple(map(float, self.point)))
 
     @property

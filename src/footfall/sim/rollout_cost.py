@@ -75,7 +75,7 @@ class RolloutCost:
         return float(self._value(self.state, self.inputs, self._filled(values))) / self.ticks
 
     def gradient(self, values: Mapping[str, Given] | None = None) -> dict[str, PyTree]:
-        """Return its derivative by every free parameter, shaped as the parameter is."""
+        """Return the gradient with respect to every free parameter, in the parameter's shape."""
         gradients = self._gradient(self.state, self.inputs, self._filled(values))
         return {path: gradient / self.ticks for path, gradient in gradients.items()}
 

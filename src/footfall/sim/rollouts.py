@@ -316,8 +316,8 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
         )
         if _form(after) != _form(memory):
             raise TraceError(
-                f"its memory changes its structure from {_form(memory)} to {_form(after)}: give what it begins"
-                " with, as in"
+                f"its memory changes its structure from {_form(memory)} to {_form(after)}: give the initial"
+                " memory, as in"
                 " @ff.controller(rate=..., memory=...)"
             )
         return commanded.broadcast(robot.nj), after

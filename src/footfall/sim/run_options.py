@@ -77,6 +77,32 @@ def _free_bodies(text: str | None) -> Any:
     return parse_objects(text)
 
 
+def _parts() -> Iterable[str]:
+    from footfall.contact.bodies import PARTS
+
+    return ("none", "all", *PARTS)
+
+
+def _self_collisions() -> Iterable[str]:
+    from footfall.sim.self_collision import MODES
+
+    return ("none", *MODES)
+
+
+def _spines() -> Iterable[str]:
+    from footfall.robot.model.spine import KINDS
+
+    return ("own", *KINDS)
+
+
+def _colliding(text: str | None) -> Any:
+    return {None: False, "none": False, "all": True}.get(text, text)
+
+
+def _meeting(text: str | None) -> Any:
+    return None if text == "none" else text
+
+
 def _contact_model(name: str) -> Any:
     from footfall.contact.model import named
 
@@ -136,24 +162,24 @@ class RunOptions:
     robot: str = field(metadata={"choices": _robots, "page": "mini_cheetah"})
     _: KW_ONLY
     gait: str | None = _option(
-        None, "trot, walk, pace, bound, ... (trot unless given).", choices=_gaits, page="trot", compare=True
+        None, "Gait: trot (default), walk, pace, bound, ...", choices=_gaits, page="trot", compare=True
     )
     constants: str | None = _option(
         None,
-        "Set of known-good gait constants; A to E for mini_cheetah's trot; A, with stance contact C.",
+        "Named set of gait constants; A to E for the trot of mini_cheetah (default A, with stance contact C).",
         compare=True,
     )
     speed: float | None = _option(
-        None, "Forward speed asked for [m/s]; sets the stride.", unit="m/s", most=100.0, compare=True
+        None, "Commanded forward speed [m/s]; sets the stride length.", unit="m/s", most=100.0, compare=True
     )
-    sideways: float = _option(0.0, "Speed to the left [m/s].", unit="m/s", most=100.0, compare=True)
-    turn: float = _option(0.0, "Turn rate to the left [rad/s].", unit="rad/s", most=100.0, compare=True)
+    sideways: float = _option(0.0, "Commanded speed to the left [m/s].", unit="m/s", most=100.0, compare=True)
+    turn: float = _option(0.0, "Commanded yaw rate to the left [rad/s].", unit="rad/s", most=100.0, compare=True)
     schedule: str | None = _option(
-        None, "Commands in time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s].", compare=True
+        None, "Commands over time: '0: forward=0.3; 4: forward=0.3, turn=0.5' [s, m/s, rad/s].", compare=True
     )
     push: str | None = _option(
         None,
-        "'start, duration, x, y, z' [s, N], and a link if not the trunk; several apart by ;",
+        "A push, 'start, duration, x, y, z' [s, N], and a link if not the trunk; separate several by ';'.",
         argument="pushes",
         read=_pushes,
         compare=True,
@@ -161,38 +187,46 @@ class RunOptions:
     controller: str = _option(
         "pd",
         "hold, pd, gravity, computed_torque, impedance, screw, balance, mpc, whole_body, nmpc, sampling, learned,"
-        " lqr, plan, wheels, a policy's file (.npz, .onnx), or module:name of your own.",
+        " lqr, plan, wheels, a policy file (.npz, .onnx), or your own controller as module:name.",
         choices=_controllers,
         page="whole_body",
         compare=True,
     )
     oscillator: str | None = _option(
         None,
-        "What paces a gait of pd, gravity, computed_torque, impedance, screw: kuramoto (default), hopf, rulkov.",
+        "Oscillators that time the gait of pd and similar controllers: kuramoto (default), hopf, rulkov.",
         choices=_oscillators,
         page="kuramoto",
     )
-    touchdown: bool = _option(False, "A foot that lands early begins its stance at once.")
-    reflexes: str | None = _option(None, "all, none or names (slip,stumble): pd has none unless given, mpc all.")
-    then: str | None = _option(None, "Another gait to change to while walking, and when: trot:4 (seconds).")
-    inverse: str | None = _option(None, "Kinematics of pd and plan: closed (default), fabrik or resolved_rate.")
+    touchdown: bool = _option(False, "Start the stance of a foot at once if it lands early.")
+    reflexes: str | None = _option(
+        None, "Reflexes: all, none or names (slip,stumble); default: none for pd, all for mpc and whole_body."
+    )
+    then: str | None = _option(None, "Change to another gait while walking, at a time: trot:4 [s].")
+    inverse: str | None = _option(None, "Inverse kinematics of pd and plan: closed (default), fabrik or resolved_rate.")
     plan: str | None = _option(
         None,
-        "Of --controller plan: walk (default), trot, postures, yaw, or 'trot; 4: postures'.",
+        "With --controller plan: walk (default), trot, postures, yaw, 'trot; 4: postures', or with numbers: 'walk"
+        " step=0.15 side=0.05 turn=0.1 height=0.06 time=0.4; postures'.",
         choices=_plans,
         page="walk",
     )
     nmpc_contact: str | None = _option(
-        None, "Of --controller nmpc: scheduled by the gait (default), or implicit: found."
+        None,
+        "With --controller nmpc: contacts are scheduled by the gait (default), or implicit: found by the optimizer.",
     )
     task: str | None = _option(
-        None, "Of --controller sampling: walk (default), get_up, hind_legs, hop.", choices=_tasks
+        None,
+        "With --controller sampling: walk (default), climb, get_up, hind_legs, hop, jump, reach, dance.",
+        choices=_tasks,
+        page="walk",
+        compare=True,
     )
     kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
     kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)
     contact: str = _option(
         "compliant",
-        "Contact model; compliant unless given.",
+        "Contact model: compliant (default), complementarity, stance or planning.",
         argument="contact",
         read=_contact_model,
         choices=_contacts,
@@ -201,42 +235,67 @@ class RunOptions:
     )
     ground: str = _option(
         "plane",
-        "plane, slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), FILE.png:H:L, a"
-        " heightfield L metres long with white at H, or FILE.npy:L, one of heights; plane unless given.",
+        "plane (default), slope:D (degrees, uphill along +x), steps:H, stairs:H, rough:H (metres), FILE.png:H:L (a"
+        " heightfield L metres long, white at height H), or FILE.npy:L (heights in metres).",
         choices=_grounds,
         page="plane",
         compare=True,
     )
-    friction: float = _option(0.8, "Of the ground; 0.8 unless given.", most=100.0, compare=True)
+    friction: float = _option(0.8, "Friction coefficient of the ground (default 0.8).", most=100.0, compare=True)
+    collisions: str | None = _option(
+        None,
+        "Links that collide with the ground and objects besides the feet: none (default), all, or names separated by"
+        " commas: trunk, hips, knees, shanks, links.",
+        argument="collisions",
+        read=_colliding,
+        choices=_parts,
+        page="none",
+    )
+    self_collision: str | None = _option(
+        None,
+        "When links of the robot collide with each other: none (default), report, stop (end the run) or force (contact"
+        " forces push them apart).",
+        argument="self_collision",
+        read=_meeting,
+        choices=_self_collisions,
+        page="none",
+    )
+    spine: str | None = _option(
+        None,
+        "KIND[:STIFFNESS] of the spine: rigid, passive, lockable, actuated or series_elastic, stiffness in N m/rad,"
+        " as in passive:800; own (default) is the robot's.",
+        choices=_spines,
+        page="own",
+    )
     objects: str | None = _option(
         None,
-        "Boxes and balls beside the robot: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; apart by ;",
+        "Free boxes and balls: 'ball radius=0.1 mass=0.4 position=1,0,0.1'; separate several by ';'.",
         argument="objects",
         read=_free_bodies,
     )
-    drop: float = _option(0.0, "Height of the feet at the start [m].", unit="m", most=1000.0, compare=True)
-    duration: float = _option(10.0, "Simulated time [s]; 10 unless given.", unit="s", positive=True, compare=True)
+    drop: float = _option(0.0, "Initial height of the feet above the ground [m].", unit="m", most=1000.0, compare=True)
+    duration: float = _option(10.0, "Simulated time [s] (default 10).", unit="s", positive=True, compare=True)
     dt: float = _option(
-        1e-3, "Physics step [s]; 1e-3 unless given.", argument="dt", unit="s", positive=True, compare=True
+        1e-3, "Time step of the physics [s] (default 1e-3).", argument="dt", unit="s", positive=True, compare=True
     )
     integrator: str = _option(
         "linearly_implicit",
-        "linearly_implicit (default), semi_implicit_euler, heun or rk4.",
+        "Integrator: linearly_implicit (default), semi_implicit_euler, heun or rk4.",
         argument="integrator",
         compare=True,
     )
-    seed: int = _option(0, "Seed of whatever is random; 0 unless given.", argument="seed", compare=True)
-    estimate: bool = _option(False, "The controller sees an estimate from noisy sensors instead of the truth.")
-    motors: str | None = _option(None, "Motors and joints as 'footfall identify motors' found them (.json).", path=True)
+    seed: int = _option(0, "Seed of all random numbers (default 0).", argument="seed", compare=True)
+    estimate: bool = _option(False, "Run the controller on a state estimated from noisy sensors.")
+    motors: str | None = _option(None, "Motors and joints identified by 'footfall identify motors' (.json).", path=True)
     forward_axis: str | None = _option(
         None,
-        "Axis of the file's base along which the robot faces: x, -x, y, -y; by its legs' names unless given.",
+        "Forward axis of the base in the model file: x, -x, y, -y; default: from the names of the legs.",
         compare=True,
     )
     repair_inertia: bool = _option(
-        False, "Inertias in the model file that no link can have become those of the links' shapes.", compare=True
+        False, "Replace impossible inertias in the model file by those of the links' shapes.", compare=True
     )
-    root: str | None = _option(None, "Of a model file with several roots, the link that is the robot's.", compare=True)
+    root: str | None = _option(None, "Root link of the robot, if the model file has several roots.", compare=True)
     out: str | None = _option(None, "Recording to write (.mcap).", path=True, compare=True)
 
     def __post_init__(self) -> None:

@@ -19,7 +19,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import cached_property, partial
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,25 +30,30 @@ from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
+from footfall import compiling
 from footfall.adapters import function_name
 from footfall.checks import checked_number, positive_number, whole_number
 from footfall.contact.ground import Ground
 from footfall.contact.model import ContactModel
 from footfall.contact.planning import Planning
-from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed
+from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, as_controller
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains, walk_gains
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS
+from footfall.kinematics.forward import foot_positions
+from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
 from footfall.sim.joints import JointModel
 from footfall.sim.simulation import Simulation
 from footfall.sim.step import integrate_step
 from footfall.sim.world import World
-from footfall.spatial.gravity import GRAVITY, Gravity
+from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
+from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
@@ -60,6 +68,7 @@ _DEFAULTS = {
     "collisions": False,
 }
 _INTERVAL, _HEIGHT = 0.08, 0.29  # [s] between knots, of a robot that stands so high [m]
+_MOST_CORRECTED = 0.3  # of a value of the plan, by feedback
 _MASS = 8.9  # of a robot for which the default stiffness of planning contact is meant [kg]
 
 
@@ -71,15 +80,16 @@ class Moment:
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     torque: Float[ndarray, "nj"]  # of the motors [N m]
-    target: Float[ndarray, "nj"]  # of the joints, relative to the posture of the plan [rad]
+    target: Float[ndarray, "np"]  # values of the plan: joint targets relative to its posture [rad] unless it has others
     t: float  # [s]
     goal: Float[ndarray, "n"]  # by ``PlanningTask.goal``
     forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
     ground: Ground  # of the rollouts
+    weights: Mapping[str, float] = field(default_factory=dict)  # of the task's terms
 
 
 class PlanningTask(ABC):
-    """What a sampling planner does: the cost of a step in plain NumPy, traced into the rollout.
+    """A task of a sampling planner: the cost of a step in plain NumPy, traced into the rollout.
 
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """
@@ -87,6 +97,7 @@ class PlanningTask(ABC):
     gait_period: float | None = None  # [s] of a periodic motion: new knots are what was planned one period ago
     gain: float = 1.0  # factor of the gains of the joints
     settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
+    weights: ClassVar[Mapping[str, float]] = {}  # of terms of the cost; ``Sampling.weights`` may change while it runs
 
     @property
     def name(self) -> str:
@@ -97,6 +108,10 @@ class PlanningTask(ABC):
     def cost(self, robot: Robot, now: Moment) -> float:
         """Return the cost of one step."""
 
+    def terminal(self, robot: Robot, now: Moment) -> float:
+        """Return the value of the state at the end of a rollout, added to the costs of its steps; torques are zero."""
+        return 0.0
+
     def start(self, robot: Robot) -> PyTree:
         """Return the first memory of ``goal``."""
         return ()
@@ -104,11 +119,15 @@ class PlanningTask(ABC):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
         """Return the state in which a run of the command line starts; standing if None."""
+        return None
+
+    def terrain_of(self, friction: float) -> Ground | None:
+        """Return the ground that the task is meant for, where a run of the command line is on a plane."""
         return None
 
     @property
@@ -136,6 +155,165 @@ class _FunctionTask(PlanningTask):
 
     def cost(self, robot: Robot, now: Moment) -> float:
         return self.function(robot, now)
+
+
+# -- what a plan holds -------------------------------------------------------------------------------------------------
+class Planned(ABC):
+    """What the splines of a plan hold, and the joint command that follows from them."""
+
+    @abstractmethod
+    def size(self, robot: Robot) -> int:
+        """Return how many numbers a knot has."""
+
+    def start(self, robot: Robot) -> PyTree:
+        """Return the first memory of ``command``."""
+        return ()
+
+    def limits(self, robot: Robot) -> tuple[Float[ndarray, "np"], Float[ndarray, "np"]]:
+        """Return the least and the greatest values of a knot."""
+        return np.full(self.size(robot), -np.inf), np.full(self.size(robot), np.inf)
+
+    def at_rate(self, rate: float) -> Planned:
+        """Return the same for rollouts of so many steps per second."""
+        return self
+
+    @abstractmethod
+    def command(
+        self,
+        model: PlanningModel,
+        t: float,
+        sensed: Sensed,
+        values: Float[ndarray, "np"],
+        command: Command,
+        memory: PyTree,
+    ) -> tuple[JointCommand, PyTree]:
+        """Return what the joints are commanded by values of the plan, and the next memory; traced into rollouts."""
+
+
+@dataclass(frozen=True)
+class JointTargets(Planned):
+    """Joint targets relative to a posture [rad], under joint PD."""
+
+    def size(self, robot: Robot) -> int:
+        return robot.nj
+
+    def limits(self, robot: Robot) -> tuple[Float[ndarray, "np"], Float[ndarray, "np"]]:
+        joints = [robot.joint(name) for name in robot.joint_names]
+        lower, upper = (np.array([getattr(j, k) for j in joints], dtype=float) for k in ("lower", "upper"))
+        return lower, upper
+
+    def command(
+        self,
+        model: PlanningModel,
+        t: float,
+        sensed: Sensed,
+        values: Float[ndarray, "np"],
+        command: Command,
+        memory: PyTree,
+    ) -> tuple[JointCommand, PyTree]:
+        return JointCommand(position=model.posture + values, velocity=0.0, kp=model.kp, kd=model.kd), memory
+
+
+@dataclass(frozen=True)
+class JointTorques(Planned):
+    """Motor torques in units of the robot's weight times its height, beside soft joint PD about the posture."""
+
+    stiffness: float = 0.3  # part of the planner's kp
+    damping: float = 1.0  # part of the planner's kd
+
+    def size(self, robot: Robot) -> int:
+        return robot.nj
+
+    def unit(self, robot: Robot) -> float:
+        """Return the torque of a knot of one [N m]."""
+        return robot.mass * STANDARD * robot.poses["stand"].height
+
+    def limits(self, robot: Robot) -> tuple[Float[ndarray, "np"], Float[ndarray, "np"]]:
+        given = {a.joint: a.torque_limit for a in robot.actuators}
+        most = np.array([given.get(name, np.inf) for name in robot.joint_names]) / self.unit(robot)
+        return -most, most
+
+    def command(
+        self,
+        model: PlanningModel,
+        t: float,
+        sensed: Sensed,
+        values: Float[ndarray, "np"],
+        command: Command,
+        memory: PyTree,
+    ) -> tuple[JointCommand, PyTree]:
+        robot = model.world.robot
+        soft = {"kp": self.stiffness * model.kp, "kd": self.damping * model.kd}
+        return JointCommand(position=model.posture, torque=self.unit(robot) * values, **soft), memory
+
+
+_COMPONENTS = tuple(f.name for f in fields(Command))
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerParameters(Planned):
+    """Numbers of a traceable controller, added to those that it has.
+
+    >>> trot = ff.control.JointPD.tuned(robot, "trot")
+    >>> ff.control.ControllerParameters(trot, ("gait.step_height", "kp"))
+
+    Args:
+        controller: The controller; plain NumPy without hidden state.
+        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.step_height``),
+            or ``residual``: joint targets beside its own, one for each joint [rad].
+        scale: Size of a change of one in a knot, for each name; 1 unless given.
+    """
+
+    controller: Controller
+    names: tuple[str, ...] = ("residual",)
+    scale: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        as_controller(self.controller, "parameters of a controller: ")
+        set_ = object.__setattr__
+        set_(self, "names", tuple(self.names))
+        set_(self, "scale", (1.0,) * len(self.names) if self.scale is None else tuple(map(float, self.scale)))
+        if not self.names or len(self.scale or ()) != len(self.names):
+            raise InputError("parameters of a controller need at least one name, and a scale for each of them")
+        for name in self.names:
+            head, _, rest = name.partition(".")
+            if head == "command":
+                if rest not in _COMPONENTS:
+                    raise unknown("component of a command", rest, _COMPONENTS)
+            elif name != "residual" and np.shape(look_up(self.controller, name, "controller")) != ():
+                raise InputError(f"{name} of the controller is not one number")
+
+    def size(self, robot: Robot) -> int:
+        return sum(robot.nj if name == "residual" else 1 for name in self.names)
+
+    def start(self, robot: Robot) -> PyTree:
+        return self.controller.start(robot)
+
+    def at_rate(self, rate: float) -> Planned:
+        return replace(self, controller=replace(self.controller, rate=rate))  # type: ignore[type-var]
+
+    def command(
+        self,
+        model: PlanningModel,
+        t: float,
+        sensed: Sensed,
+        values: Float[ndarray, "np"],
+        command: Command,
+        memory: PyTree,
+    ) -> tuple[JointCommand, PyTree]:
+        robot, controller, residual, at = model.world.robot, self.controller, np.zeros(model.world.robot.nj), 0
+        for name, scale in zip(self.names, self.scale or ()):
+            if name == "residual":
+                residual, at = scale * values[at : at + robot.nj], at + robot.nj
+                continue
+            change, (head, _, rest), at = scale * values[at], name.partition("."), at + 1
+            if head == "command":
+                command = replace(command, **{rest: getattr(command, rest) + change})
+            else:
+                controller = replaced(controller, name, look_up(controller, name, "controller") + change)
+        joint_command, memory = controller(t, robot, sensed, command, memory)
+        joint_command = joint_command.broadcast(robot.nj)
+        return replace(joint_command, position=joint_command.position + residual), memory
 
 
 # -- splines -----------------------------------------------------------------------------------------------------------
@@ -175,63 +353,106 @@ class PlanningModel:
     kd: float
     dt: float  # [s]
 
-    def step(self, q: Operand, v: Operand, target: Operand) -> tuple[State, PyTree]:
-        """Return the state after a step with targets relative to the posture, and what acted."""
-        nj = self.world.robot.nj
-        command = JointCommand(
-            position=self.posture + target,
-            velocity=np.zeros(nj),
-            kp=self.kp * np.ones(nj),
-            kd=self.kd * np.ones(nj),
-            torque=np.zeros(nj),
-        )
+    planned: Planned = field(default_factory=JointTargets)
+
+    def step(
+        self, t: Operand, q: Operand, v: Operand, values: Operand, command: Operand, memory: PyTree
+    ) -> tuple[State, PyTree, PyTree]:
+        """Return the state after a step with values of a plan, what acted, and the next memory."""
+        robot = self.world.robot
+        sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)), gravity=self.world.gravity)
+        wanted = Command(**{name: command[k] for k, name in enumerate(_COMPONENTS)})
+        joint_command, memory = self.planned.command(self, t, sensed, values, wanted, memory)
         state = State(q, v, self.world.start(q, v))
-        after, acted, _ = integrate_step("linearly_implicit", self.world, state, command, np.zeros(6), self.dt)
-        return after, acted
+        after, acted, _ = integrate_step(
+            "linearly_implicit", self.world, state, joint_command.broadcast(robot.nj), np.zeros(6), self.dt
+        )
+        return after, acted, memory
+
+    def moment(self, t: Operand, q: Operand, v: Operand, acted: PyTree, values: Operand, goal: Operand) -> Moment:
+        """Return what a cost sees of a step; without forces where none acted."""
+        robot, names = self.world.robot, tuple(self.task.weights)
+        n = goal.shape[0] - len(names)  # the weights come behind the goal
+        return Moment(
+            q=q,
+            v=v,
+            torque=np.zeros(robot.nj) if acted is None else acted.motor,
+            target=values,
+            t=t,
+            goal=goal[:n],
+            forces=np.zeros((robot.nf, 3)) if acted is None else acted.forces[: robot.nf],
+            ground=self.world.ground,
+            weights={name: goal[n + k] for k, name in enumerate(names)},
+        )
 
 
 def rollout(
     model: PlanningModel,
     q: Float[ndarray, "nq"],
     v: Float[ndarray, "nv"],
-    knots: Float[ndarray, "k nj"],
+    knots: Float[ndarray, "k np"],
     weights: Float[ndarray, "m k"],
     goal: Float[ndarray, "n"],
     t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
 ) -> float:
     """Return the summed cost of a plan from a state: one step for every row of spline weights."""
-    robot = model.world.robot
+    robot, task = model.world.robot, model.task
 
-    def body(carry: tuple[PyTree, PyTree, PyTree, PyTree], row: Operand) -> tuple[PyTree, float]:
-        q, v, total, now = carry
-        target = row @ knots
-        after, acted = model.step(q, v, target)
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, float]:
+        q, v, total, now, memory = carry
+        values = row @ knots
+        after, acted, memory = model.step(now, q, v, values, command, memory)
         now = now + model.dt
-        moment = Moment(
-            q=after.q,
-            v=after.v,
-            torque=acted.motor,
-            target=target,
-            t=now,
-            goal=goal,
-            forces=acted.forces[: robot.nf],
-            ground=model.world.ground,
-        )
-        return (after.q, after.v, total + model.task.cost(robot, moment), now), 0.0
+        moment = model.moment(now, after.q, after.v, acted, values, goal)
+        return (after.q, after.v, total + task.cost(robot, moment), now, memory), 0.0
 
-    return nptrace.scan(body, (q, v, 0.0, t), weights)[0][2]
+    q, v, total, now, _ = nptrace.scan(body, (q, v, 0.0, t, memory), weights)[0]
+    if type(task).terminal is PlanningTask.terminal:
+        return total
+    return total + task.terminal(robot, model.moment(now, q, v, None, weights[-1] @ knots, goal))
 
 
 def predict(
-    model: PlanningModel, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], targets: Float[ndarray, "m nj"]
-) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """Return the state after a step for every row of targets."""
+    model: PlanningModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    values: Float[ndarray, "m np"],
+    t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
+) -> tuple[tuple[Float[ndarray, "nq"], Float[ndarray, "nv"], PyTree], tuple[PyTree, PyTree]]:
+    """Return (state and memory after a step for every row of values, the states after each of them)."""
 
-    def body(carry: tuple[PyTree, PyTree], target: Operand) -> tuple[PyTree, float]:
-        after, _ = model.step(carry[0], carry[1], target)
-        return (after.q, after.v), 0.0
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, tuple[PyTree, PyTree]]:
+        q, v, now, memory = carry
+        after, _, memory = model.step(now, q, v, row, command, memory)
+        return (after.q, after.v, now + model.dt, memory), (after.q, after.v)
 
-    return nptrace.scan(body, (q, v), targets)[0]
+    (q, v, _, memory), path = nptrace.scan(body, (q, v, t, memory), values)
+    return (q, v, memory), path
+
+
+def foresee(
+    model: PlanningModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    values: Float[ndarray, "m np"],
+    t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
+) -> Float[ndarray, "m p 3"]:
+    """Return the positions of the base and of all feet after a step for every row of values [m]."""
+    robot = model.world.robot
+
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, PyTree]:
+        q, v, now, memory = carry
+        after, _, memory = model.step(now, q, v, row, command, memory)
+        places = np.concatenate([after.q[None, :3], foot_positions(robot, after.q)])
+        return (after.q, after.v, now + model.dt, memory), places
+
+    return nptrace.scan(body, (q, v, t, memory), values)[1]
 
 
 def average(
@@ -249,6 +470,88 @@ def average(
     better = np.sort(costs)[: max(2, len(costs) // 2)]
     weights = np.exp(-(costs - better[0]) / (temperature * better.std() + 1e-9))
     return np.tensordot(weights / weights.sum(), knots, 1).astype(float)
+
+
+def feedback_gains(
+    costs: Float[ndarray, "n"],
+    knots: Float[ndarray, "n k np"],
+    changes: Float[ndarray, "n x"],
+    scale: float,
+) -> Float[ndarray, "k np x"]:
+    """Return the derivative of the plan of ``mppi`` by the state it starts from.
+
+    Belvedere et al. 2025 (Feedback-MPPI), eq. (12): samples that cost more from another state lose weight there.
+
+    Args:
+        costs: Costs of the best samples.
+        knots: Their knots.
+        changes: Derivatives of their costs by the state.
+        scale: Of the weights exp(-cost / scale).
+
+    Returns:
+        The change of every knot with the state.
+    """
+    weights = np.exp(-(costs - costs.min()) / scale)
+    weights /= weights.sum()
+    off = changes - weights @ changes
+    return -np.tensordot(weights[:, None, None] * knots, off, (0, 0)) / scale
+
+
+@dataclass(eq=False)
+class ThreadedRollouts:
+    """Rollouts on SIMD lanes, with the samples shared out among threads."""
+
+    compiled: Callable[..., ndarray]
+    threads: int
+
+    def __post_init__(self) -> None:
+        self.pool = ThreadPoolExecutor(self.threads)
+
+    def __call__(self, q: ndarray, v: ndarray, knots: ndarray, *shared: PyTree) -> ndarray:
+        parts = np.array_split(np.arange(len(knots)), min(self.threads, len(knots)))
+
+        def part(rows: ndarray) -> ndarray:
+            return self.compiled(*(x if x.ndim == 1 else x[rows] for x in (q, v)), knots[rows], *shared)
+
+        return np.concatenate(list(self.pool.map(part, parts)))
+
+
+class CudaRollouts:
+    """Rollouts on a GPU, one thread per sample; knots and costs stay on the card."""
+
+    KERNEL = "footfall_rollout"
+
+    def __init__(self, model: PlanningModel, *examples: PyTree, block: int = 64) -> None:
+        from nptrace.codegen import cuda, emit
+
+        sizes = [sum(int(np.size(x)) for x in tree.flatten(each)[0]) for each in examples]
+        program = compiling.program(rollout, model, *examples)
+        areas = ["rest" if k == 2 else "shared" for k in range(len(sizes))]  # the knots alone differ
+        self.layout, self.program, self.block = emit.Layout(tuple(zip(areas, sizes))), program, block
+        self.text = cuda.source(program, self.layout, self.KERNEL, np.float32, block)
+
+    def numbers(self, q: ndarray, v: ndarray, *shared: PyTree) -> Float[ndarray, "n"]:
+        """Return what all samples share as one row of numbers."""
+        leaves = tree.flatten((q, v, *shared))[0]
+        return np.concatenate([np.ravel(np.asarray(x, np.float32)) for x in leaves])
+
+    @cached_property
+    def launch(self) -> Any:
+        """Return the kernel, compiled on the GPU."""
+        from footfall.sim.gpu import OPTIONS, cupy
+
+        module = cupy().RawModule(code=self.text, options=OPTIONS, backend="nvrtc")
+        return module.get_function(f"{self.KERNEL}_evaluate")
+
+    def __call__(self, q: ndarray, v: ndarray, knots: Any, *shared: PyTree) -> Any:
+        from footfall.sim.gpu import cupy
+
+        xp, n = cupy(), len(knots)
+        rest = xp.ascontiguousarray(xp.asarray(knots, xp.float32).reshape(n, -1).T)
+        out, nothing = xp.empty((1, n), xp.float32), xp.zeros(1, xp.float32)
+        arguments = nothing, rest, xp.asarray(self.numbers(q, v, *shared)), out, np.int32(n)
+        self.launch((-(-n // self.block),), (self.block,), arguments)
+        return out[0]
 
 
 def planning_contact(robot: Robot) -> Planning:
@@ -271,24 +574,16 @@ def check_cost(
 ) -> None:
     """Refuse a cost that fails, or that is not one number."""
     robot, what = model.world.robot, f"cost of the planning task {model.task.name}"
-    moment = Moment(
-        q=q,
-        v=v,
-        torque=np.zeros(robot.nj),
-        target=np.zeros(robot.nj),
-        t=0.0,
-        goal=goal,
-        forces=np.zeros((robot.nf, 3)),
-        ground=model.world.ground,
-    )
+    moment = model.moment(0.0, q, v, None, np.zeros(model.planned.size(robot)), goal)
     try:
-        found = model.task.cost(robot, moment)
+        found = [model.task.cost(robot, moment), model.task.terminal(robot, moment)]
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"the {what} raised {type(error).__name__}: {error}") from error
-    if np.shape(found) != ():
-        raise InputError(f"the {what} must return one number, got shape {np.shape(found)}")
+    for each in found:
+        if np.shape(each) != ():
+            raise InputError(f"the {what} must return one number, got shape {np.shape(each)}")
 
 
 # -- the controller ----------------------------------------------------------------------------------------------------
@@ -299,11 +594,39 @@ class _Planner:
     model: PlanningModel
     rollout: Callable[..., ndarray]
     predict: Callable[..., tuple[ndarray, ndarray]]
-    lower: Float[ndarray, "nj"]  # limits of targets, relative to the posture [rad]
-    upper: Float[ndarray, "nj"]
-    centers: list[Float[ndarray, "nj"]]
+    lower: Float[ndarray, "np"]  # limits of the values of a plan
+    upper: Float[ndarray, "np"]
+    centers: list[Float[ndarray, "np"]]
+    start: PyTree  # first memory of what is planned
+    act: Callable[..., tuple[JointCommand, PyTree]]  # joint command of values of the plan
     interval: float  # between two knots [s]
     horizon: int  # steps of a rollout
+    foresee: Callable[..., ndarray] | None = None  # for pictures
+
+
+_PLANNED: dict[str, type[Planned]] = {"targets": JointTargets, "torques": JointTorques}
+_CHANGE = 1e-2  # of a state, for derivatives of costs in single precision [m, rad, m/s, rad/s]
+
+
+def _checked_noise(given: Given) -> Float[ndarray, "*k n"]:
+    """Return the noise as an array of at least one axis, or refuse it."""
+    try:
+        noise = np.atleast_1d(np.array(given, dtype=float))
+    except (TypeError, ValueError):
+        noise = np.full(1, np.nan)
+    if noise.ndim > 2 or not noise.size or not (noise >= 0.0).all() or not np.isfinite(noise).all():
+        raise InputError(f"noise of sampling must be numbers of at least 0, one row or a row per knot, got {given!r}")
+    return noise
+
+
+def _here(array: Any) -> ndarray:
+    """Return an array of the processor or of a GPU as one of the processor."""
+    return array.get() if hasattr(array, "get") else np.asarray(array)
+
+
+def _array_module(array: Any) -> Any:
+    """Return NumPy, or CuPy for an array on a GPU."""
+    return np if isinstance(array, ndarray) else import_module("cupy")
 
 
 def _by_task() -> Any:
@@ -315,8 +638,8 @@ def _by_task() -> Any:
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
 
-    The targets of the joints follow a spline, under PD. A plan takes effect one planning period after the state it was
-    made from, so that planning may take all of its period.
+    The joint targets, or other ``planned`` values, follow a spline. A plan takes effect one planning period
+    after the state it was made from, so that planning may take all of its period.
 
     >>> def still(robot, now):
     ...     return 100.0 * (now.q[2] - 0.27) ** 2 + np.sum(now.v[:3] ** 2) + 0.2 * np.sum(now.target**2)
@@ -333,12 +656,16 @@ class Sampling(Controller):
         rate: Rate at which the joint targets are updated [Hz].
         dt: Step of the rollouts [s].
         spline: ``zero``, ``linear`` or ``cubic``, the default.
-        noise: Standard deviation of the joint targets [rad]: a number, or one per joint of a leg;
-            (0.1, 0.2, 0.3) unless given.
+        noise: Standard deviation of the values of a knot: a number, one per joint of a leg, or a row of them per knot;
+            (0.1, 0.2, 0.3) rad unless given.
         method: ``mppi``, ``cem`` or ``best``.
         temperature: Of ``mppi``, relative to the spread of the costs.
         elite: Of ``cem``, number of samples that are averaged; a twentieth unless given.
-        iterations: Iterations per plan; the noise is halved after each.
+        iterations: Iterations per plan; the noise is halved after each, and with ``cem`` it becomes that of the best.
+        planned: What the splines hold: ``targets`` of the joints, ``torques``, or a ``Planned`` such as
+            ``ControllerParameters``.
+        feedback: Number of best samples from which the derivative of the plan by the state is found, which corrects the
+            plan in every tick; none unless given.
         kp: Gain of the joints [N m/rad]; ``walk_gains`` unless given.
         kd: Gain of the joints [N m s/rad].
         pose: Joint positions that targets are relative to [rad]; the stand unless given.
@@ -348,6 +675,9 @@ class Sampling(Controller):
         collisions: Links that touch the ground in the rollouts.
         self_collision: As of ``Simulation``, in the rollouts.
         model: Robot of the rollouts; the simulated one unless given.
+        device: ``cpu``, or ``cuda`` for samples on a GPU.
+        threads: Threads of the processor that roll out samples.
+        background: Plan in a thread of its own, beside the ticks: for robots and pages in real time.
         seed: Of the noise.
     """
 
@@ -374,6 +704,11 @@ class Sampling(Controller):
     collisions: bool | str | Sequence[str] = _by_task()
     self_collision: str | None = None
     model: Robot | None = None
+    planned: Planned | str = "targets"
+    feedback: int = 0
+    device: str = "cpu"
+    threads: int = 1
+    background: bool = False
     seed: int = 0
 
     info = ControllerInfo(traceable=False, follows_command=True)
@@ -396,6 +731,19 @@ class Sampling(Controller):
         for key in ("kp", "kd"):
             if (value := getattr(self, key)) is not None:
                 checked_number(value, f"{key} of sampling", 0.0)
+        self.feedback = whole_number(self.feedback, "feedback of sampling", 0, self.samples)
+        self.threads = whole_number(self.threads, "threads of sampling", 1, 1024)
+        if self.device not in ("cpu", "cuda"):
+            raise unknown("device of sampling", self.device, ("cpu", "cuda"))
+        if self.device == "cuda" and self.feedback:
+            raise InputError("feedback of sampling needs the device cpu")
+        if isinstance(self.planned, str):
+            if self.planned not in _PLANNED:
+                raise unknown("contents of a plan", self.planned, _PLANNED)
+            self.planned = _PLANNED[self.planned]()
+        if not isinstance(self.planned, Planned):
+            raise InputError(f"planned of sampling must be one of {', '.join(_PLANNED)}, or a Planned")
+        self.noise = _checked_noise(self.noise)
         if self.method not in METHODS:
             raise unknown("method of sampling", self.method, METHODS)
         if self.spline not in SPLINES:
@@ -405,9 +753,12 @@ class Sampling(Controller):
                 raise InputError(
                     f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz"
                 )
+        self.weights = dict(self.task.weights)  # may be changed while it runs
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
+        self._pool = ThreadPoolExecutor(1) if self.background else None
+        self._pending: Future[dict[str, PyTree]] | None = None
         self._failed = False
 
     def knot_interval(self, robot: Robot) -> float:
@@ -435,12 +786,21 @@ class Sampling(Controller):
         kp, kd = (self.task.gain * gain for gain in (walk_gains(robot) if walks else stand_gains(robot)))
         return (kp if self.kp is None else self.kp), (kd if self.kd is None else self.kd)
 
+    def goal_now(self, goal: Given) -> Float[ndarray, "n"]:
+        """Return a goal of the task with the present weights behind it."""
+        values = [float(self.weights[name]) for name in self.weights]
+        return np.concatenate([np.asarray(goal, dtype=float).reshape(-1), values])
+
     # -- set-up ------------------------------------------------------------------------------------------------------
     def start(self, robot: Robot) -> dict[str, PyTree]:
         assert isinstance(self.task, PlanningTask)
         self.log.clear()
-        self.plans, self.seconds, self._failed = 0, 0.0, False
-        nothing = np.zeros((self.knots, robot.nj))
+        if self._pending is not None:  # of a run that was ended
+            self._pending.result()
+        self.plans, self.seconds, self._failed, self._pending = 0, 0.0, False, None
+        planned = self.planned
+        assert isinstance(planned, Planned)
+        nothing = np.zeros((self.knots, planned.size(robot)))
         return {
             "tick": 0,
             "knots": nothing,
@@ -450,6 +810,9 @@ class Sampling(Controller):
             "next_from": np.inf,  # when the next plan takes effect
             "plan": 0,
             "task": self.task.start(robot),
+            "inner": planned.start(robot),  # memory of what is planned
+            "gains": None,  # of the present plan by the state, and the states that it foresees
+            "next_gains": None,
         }
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
@@ -473,37 +836,60 @@ class Sampling(Controller):
             ground=self.ground,
         )
         q, v = sim.q, sim.v
+        planned = self.planned
+        assert isinstance(planned, Planned)
         model = PlanningModel(
-            world=sim.model.world, task=self.task, posture=posture, kp=float(kp), kd=float(kd), dt=self.dt
+            world=sim.model.world,
+            task=self.task,
+            posture=posture,
+            kp=float(kp),
+            kd=float(kd),
+            dt=self.dt,
+            planned=planned.at_rate(1.0 / self.dt),
         )
-        goal, _ = self.task.goal(0.0, q, v, Command(), self.task.start(robot))
-        goal = np.asarray(goal, dtype=float).reshape(-1)
+        goal = self.goal_now(*self.task.goal(0.0, q, v, Command(), self.task.start(robot))[:1])
         check_cost(model, q, v, goal)
-        K, nj, S, m = self.knots, robot.nj, self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
-        rolled = compile(
-            rollout,
-            model,
-            q,
-            v,
-            np.zeros((K, nj)),
-            np.zeros((S, K)),
-            goal,
-            0.0,
-            target="batch",
-            dtype=np.float32,
-            verify=False,
-        )
-        ahead = compile(predict, model, q, v, np.zeros((m, nj)), verify=False)
-        joints = [plans_with.joint(name) for name in robot.joint_names]
-        lower, upper = (np.array([getattr(j, k) for j in joints]) - posture for k in ("lower", "upper"))
+        size, S, m = planned.size(robot), self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
+        if self.noise.shape[-1] > size or (self.noise.ndim == 2 and len(self.noise) != self.knots):
+            raise InputError(
+                f"noise of sampling has shape {self.noise.shape}, which does not fit {self.knots} knots of {size}"
+            )
+        first, wanted = planned.start(robot), np.zeros(len(_COMPONENTS))
+        examples = q, v, np.zeros((self.knots, size)), np.zeros((S, self.knots)), goal, 0.0, wanted, first
+        rolled: Callable[..., Any]
+        if self.device == "cuda":
+            rolled = CudaRollouts(model, *examples)
+            _ = rolled.launch
+        else:
+            rolled = compile(rollout, model, *examples, target="batch", dtype=np.float32, verify=False)
+            rolled = rolled if self.threads == 1 else ThreadedRollouts(rolled, self.threads)
+        ahead = compile(predict, model, q, v, np.zeros((m, size)), 0.0, wanted, first, verify=False)
+        act: Callable[..., tuple[JointCommand, PyTree]] = partial(planned.command, model)
+        if not isinstance(planned, JointTargets | JointTorques):
+            sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)), gravity=gravity)
+            ticks = planned.at_rate(self.rate)
+            act = compile(
+                ticks.command,
+                replace(model, planned=ticks),
+                0.0,
+                sensed,
+                np.zeros(size),
+                Command(),
+                first,
+                verify=False,
+            )
+        lower, upper = planned.limits(plans_with)
+        away = posture if isinstance(planned, JointTargets) else np.zeros(size)
         centers = [np.asarray(c, dtype=float) - posture for c in self.task.centers(robot)]
         self._planner = _Planner(
             model=model,
             rollout=rolled,
             predict=ahead,
-            lower=np.maximum(lower, -np.pi).astype(np.float32),
-            upper=np.minimum(upper, np.pi).astype(np.float32),
-            centers=centers,
+            act=act,
+            start=first,
+            lower=np.maximum(lower - away, -np.pi).astype(np.float32),
+            upper=np.minimum(upper - away, np.pi).astype(np.float32),
+            centers=centers if isinstance(planned, JointTargets) else [],
             interval=self.knot_interval(robot),
             horizon=S,
         )
@@ -514,23 +900,51 @@ class Sampling(Controller):
     ) -> tuple[JointCommand, dict[str, PyTree]]:
         if self._planner is None:
             raise InputError("sampling must be compiled before it runs: pass it to a Simulation")
-        memory = dict(memory)
+        memory, planner = dict(memory), self._planner
         if t >= memory["next_from"] - 1e-9:
+            if self._pending is not None:  # planned in another thread meanwhile
+                made, self._pending = self._pending.result(), None
+                memory |= {key: made[key] for key in ("next", "next_begin", "next_gains", "task")}
             memory["knots"], memory["begin"], memory["next_from"] = memory["next"], memory["next_begin"], np.inf
+            memory["gains"], memory["next_gains"] = memory["next_gains"], None
         if memory["tick"] % round(self.rate / self.plan_rate) == 0:
-            began = time.process_time()
-            memory = self._plan(t, robot, sensed, command, memory)
-            self.seconds += time.process_time() - began
-            self.plans += 1
+            given = t, robot, sensed, command, dict(memory)
+            if self._pool is None:
+                memory = self._timed_plan(*given)
+            else:
+                self._pending = self._pool.submit(self._timed_plan, *given)
+                memory |= {"next_from": t + 1.0 / self.plan_rate, "plan": memory["plan"] + 1}
         memory["tick"] += 1
-        target = self._target(memory, np.array([t + 0.5 / self.rate]))[0]
-        model = self._planner.model
-        return JointCommand(model.posture + target, 0.0, model.kp, model.kd), memory
+        values = self._values(memory, np.array([t + 0.5 / self.rate]))[0]
+        if memory["gains"] is not None:
+            values = np.clip(values + self._correction(t, sensed, memory), planner.lower, planner.upper)
+        joint_command, memory["inner"] = planner.act(t, sensed, values, command, memory["inner"])
+        return joint_command, memory
 
-    def _target(self, memory: dict[str, PyTree], times: Float[ndarray, "m"]) -> Float[ndarray, "m nj"]:
+    def _timed_plan(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> dict[str, PyTree]:
+        clock = time.thread_time if self.threads == 1 else time.process_time
+        began = clock()
+        made = self._plan(t, robot, sensed, command, memory)
+        self.seconds, self.plans = self.seconds + clock() - began, self.plans + 1
+        return made
+
+    def _values(self, memory: dict[str, PyTree], times: Float[ndarray, "m"]) -> Float[ndarray, "m np"]:
         assert self._planner is not None
         weights = spline_weights(times - memory["begin"], self.knots, self._planner.interval, self.spline)
         return weights @ memory["knots"]
+
+    def _correction(self, t: float, sensed: Sensed, memory: dict[str, PyTree]) -> Float[ndarray, "np"]:
+        """Return the change of the plan by how far the state is from what the plan foresees."""
+        assert self._planner is not None
+        gains, begin, path = memory["gains"]
+        q, v = (rows[min(max(round((t - begin) / self.dt), 0), len(rows) - 1)] for rows in path)
+        turned = rotation_vector(multiply(conjugate(q[3:7]), sensed.q[3:7]))
+        off = np.concatenate([sensed.q[:3] - q[:3], turned, sensed.q[7:] - q[7:], sensed.v - v])
+        at = np.array([t + 0.5 / self.rate - memory["begin"]])
+        weights = spline_weights(at, self.knots, self._planner.interval, self.spline)[0]
+        return np.clip(np.tensordot(weights, gains, 1) @ off, -_MOST_CORRECTED, _MOST_CORRECTED)
 
     def _plan(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
@@ -540,41 +954,102 @@ class Sampling(Controller):
         assert planner is not None
         assert isinstance(task, PlanningTask)
         period = 1.0 / self.plan_rate
-        steps = np.arange(round(period / self.dt)) + 0.5
-        q, v = planner.predict(sensed.q, sensed.v, self._target(memory, t + self.dt * steps))
+        steps, wanted = np.arange(round(period / self.dt)) + 0.5, np.array([getattr(command, x) for x in _COMPONENTS])
+        values = self._values(memory, t + self.dt * steps)
+        (q, v, inner), _ = planner.predict(sensed.q, sensed.v, values, t, wanted, memory["inner"])
         now = t + period
         goal, kept = task.goal(now, q, v, command, memory["task"])
         mean, begin = self._shifted(memory["knots"], memory["begin"], now)
         weights = spline_weights(
             now - begin + self.dt * (np.arange(planner.horizon) + 0.5), self.knots, planner.interval, self.spline
         )
-        shared = [np.asarray(x, np.float32) for x in (q, v)]
-        after = [weights.astype(np.float32), np.asarray(goal, np.float32).reshape(-1), np.float32(now)]
-        random = np.random.Generator(np.random.Philox(key=[self.seed, memory["plan"]]))
-        gain, costs = float(task.noise_gain(robot, q)), np.zeros(0)
+        after = [weights.astype(np.float32), np.float32(self.goal_now(goal)), np.float32(now)]
+        after += [wanted.astype(np.float32), inner]
+
+        def cost(q: ndarray, v: ndarray, knots: Any) -> Any:
+            found = planner.rollout(q.astype(np.float32), v.astype(np.float32), knots, *after)
+            found = found.astype(float)
+            return np.where(np.isfinite(found), found, _WORST)
+
+        random = self._generator(memory["plan"])
+        size, elite = self._noise(mean, float(task.noise_gain(robot, q))), self.elite or max(2, self.samples // 20)
+        elite, last, candidates, gains = min(elite, self.samples), mean, list[ndarray](), None
         for iteration in range(self.iterations):
-            samples = self._samples(mean, gain * 0.5**iteration, random, robot.nj, iteration == 0)
-            costs = np.asarray(planner.rollout(*shared, samples, *after), dtype=float)
-            costs = np.where(np.isfinite(costs), costs, _WORST)
+            samples = self._samples(mean, size, random, iteration == 0)
+            costs = cost(q, v, samples)
             if costs.min() >= _WORST:
                 break
-            elite = self.elite or max(2, self.samples // 20)
-            mean = average(self.method, costs, samples, self.temperature, min(elite, self.samples))
-        lost = not len(costs) or costs.min() >= _WORST or not np.isfinite(mean).all()
+            mean = _here(average(self.method, costs, samples, self.temperature, elite))
+            size = 0.5 * size
+            if self.method == "cem":
+                spread = _here(samples[np.argpartition(costs, elite - 1)[:elite]].std(axis=0))
+                size = np.maximum(0.3 * size, np.minimum(spread, 2.0 * size)).astype(np.float32)
+            candidates = [mean, _here(samples[np.argmin(costs)])]
+        chosen, lost = self._feasible([*candidates, last, np.zeros_like(last)], lambda knots: _here(cost(q, v, knots)))
         if lost:  # the robot stands, and the next plan starts from there
-            mean = np.zeros_like(mean)
+            chosen = np.zeros_like(mean)
+        elif self.feedback:
+            gains = self._gains(q, v, samples, costs, cost)
         if lost != self._failed:
             self._failed = lost
             if lost:
                 self.log.append((t, "no sample has a finite cost: the joints go to the posture"))
-        return {
+        found = {
             **memory,
-            "next": mean,
+            "next": chosen,
             "next_begin": begin,
             "next_from": now,
             "plan": memory["plan"] + 1,
             "task": kept,
+            "next_gains": None,
         }
+        if gains is not None:
+            values = self._values({"knots": chosen, "begin": begin}, now + self.dt * steps)
+            _, (qs, vs) = planner.predict(q, v, values, now, wanted, inner)
+            found["next_gains"] = gains, now, (np.vstack([q, qs]), np.vstack([v, vs]))
+        return found
+
+    def _feasible(
+        self, candidates: list[Float[ndarray, "k np"]], cost: Callable[[ndarray], Float[ndarray, "n"]]
+    ) -> tuple[Float[ndarray, "k np"], bool]:
+        """Return the first of (new plan, best sample, last plan, posture) that ends well, and whether none does.
+
+        The new plan is an average, which nobody has rolled out yet: where it is worse than the last one, the best
+        sample takes its place.
+        """
+        assert self._planner is not None
+        knots = np.array(candidates)
+        if not np.isfinite(knots).all():
+            return knots[-1], True
+        costs = cost(np.clip(knots, self._planner.lower, self._planner.upper).astype(np.float32))
+        if costs.min() >= _WORST:
+            return knots[-1], True
+        if costs[0] <= costs[-2] and costs[0] < _WORST:
+            return knots[0].astype(float), False
+        return knots[np.argmin(costs)].astype(float), False
+
+    def _gains(
+        self,
+        q: Float[ndarray, "nq"],
+        v: Float[ndarray, "nv"],
+        samples: Float[ndarray, "n k np"],
+        costs: Float[ndarray, "n"],
+        cost: Callable[..., Float[ndarray, "n"]],
+    ) -> Float[ndarray, "k np x"]:
+        """Return the derivative of the plan by the state, from the best samples rolled out from states beside it."""
+        best, nv = np.argsort(costs)[: self.feedback], len(v)
+        qs, vs = np.tile(q, (2 * nv, 1)), np.tile(v, (2 * nv, 1))
+        for k in range(3):
+            qs[k, k] += _CHANGE
+            qs[3 + k, 3:7] = rotated(q[3:7], _CHANGE * np.eye(3)[k])
+        qs[6:nv, 7:] += _CHANGE * np.eye(nv - 6)
+        vs[nv:] += _CHANGE * np.eye(nv)
+        many = [np.tile(x, (len(best), 1)) for x in (qs, vs)]
+        found = cost(*many, np.repeat(samples[best], 2 * nv, axis=0)).reshape(len(best), 2 * nv)
+        changes = np.where(found < _WORST, (found - costs[best, None]) / _CHANGE, 0.0)
+        better = np.sort(costs)[: max(2, len(costs) // 2)]
+        scale = max(1.0, self.temperature) * float(better.std()) + 1e-9  # below, the best sample alone decides
+        return feedback_gains(costs[best], samples[best], changes, scale)
 
     def _shifted(self, knots: Float[ndarray, "k nj"], begin: float, now: float) -> tuple[Float[ndarray, "k nj"], float]:
         """Return the knots with those that are over replaced by new ones at the end."""
@@ -589,25 +1064,55 @@ class Sampling(Controller):
             knots, begin = np.concatenate([knots[1:], new[None]]), begin + interval
         return knots, begin
 
+    def _generator(self, plan: int) -> Any:
+        """Return the random numbers of a plan, on the device."""
+        if self.device == "cpu":
+            return np.random.Generator(np.random.Philox(key=[self.seed, plan]))
+        from footfall.sim.gpu import cupy
+
+        random = cupy().random
+        return random.Generator(random.Philox4x3210(hash((self.seed, plan)) % 2**31))
+
+    def _noise(self, mean: Float[ndarray, "k np"], gain: float) -> Float[ndarray, "k np"]:
+        """Return the standard deviation of every value; it grows along the horizon unless it is given per knot."""
+        K, n = mean.shape
+        if self.noise.ndim == 2:
+            rows = np.array([np.resize(row, n) for row in self.noise])
+            return (gain * rows).astype(np.float32)
+        return (gain * np.resize(self.noise, n)[None] * np.linspace(0.5, 1.0, K)[:, None]).astype(np.float32)
+
     def _samples(
-        self, mean: Float[ndarray, "k nj"], gain: float, random: np.random.Generator, nj: int, first: bool
-    ) -> Float[ndarray, "n k nj"]:
+        self, mean: Float[ndarray, "k np"], size: Float[ndarray, "k np"], random: np.random.Generator, first: bool
+    ) -> Float[ndarray, "n k np"]:
         """Return knots of all samples; the first of them is the last plan."""
         assert self._planner is not None
-        n, K = self.samples, self.knots
-        size = np.broadcast_to(np.asarray(self.noise, dtype=float), (len(np.atleast_1d(self.noise)),))
-        scale = np.resize(size, nj)[None] * np.linspace(0.5, 1.0, K)[:, None]
-        noise = random.standard_normal((n, K, nj), dtype=np.float32) * (gain * scale).astype(np.float32)
-        noise *= random.choice(_SIZES, n)[:, None, None]
+        n = self.samples
+        noise = random.standard_normal((n, *mean.shape), dtype=np.float32)
+        xp = _array_module(noise)
+        sizes = xp.asarray(_SIZES)[random.integers(0, len(_SIZES), n)]
+        noise = noise * xp.asarray(size) * sizes[:, None, None]
         noise[0] = 0.0
-        knots = noise + mean.astype(np.float32)
+        knots = noise + xp.asarray(mean.astype(np.float32))
         if first:
             share = n // 8
             for k, center in enumerate(self._planner.centers):
                 rows = slice(n - (k + 1) * share, n - k * share)
-                knots[rows] = noise[rows] + center.astype(np.float32)
-                knots[rows.start] = center
-        return np.clip(knots, self._planner.lower, self._planner.upper)
+                knots[rows] = noise[rows] + xp.asarray(center.astype(np.float32))
+                knots[rows.start] = xp.asarray(center.astype(np.float32))
+        return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
+
+    def planned_path(self, simulation: Simulation) -> Float[ndarray, "m p 3"]:
+        """Return where the present plan takes the base and the feet of a simulation, for pictures [m]."""
+        assert self._planner is not None
+        memory, robot = simulation.state.memory, simulation.robot
+        while "plan" not in memory:  # of what wraps this controller
+            memory = memory["inner"]
+        command = np.array([getattr(simulation.command_now, x) for x in _COMPONENTS])
+        values = self._values(memory, simulation.time + self.dt * (np.arange(self._planner.horizon) + 0.5))
+        given = simulation.q, simulation.v, values, simulation.time, command, memory["inner"]
+        if self._planner.foresee is None:
+            self._planner.foresee = compiling.compile(foresee, self._planner.model, *given, verify=False)
+        return np.asarray(self._planner.foresee(*given)).reshape(-1, 1 + robot.nf, 3)
 
     @property
     def processor_time_per_plan(self) -> float:

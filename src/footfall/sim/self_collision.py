@@ -49,7 +49,7 @@ class SelfCollision:
 
     @staticmethod
     def of(robot: Robot, shapes: tuple[Capsule, ...] | None = None) -> SelfCollision:
-        """Return all pairs that are no neighbours and do not overlap in the stand; by default of ``capsules_of``."""
+        """Return all pairs of shapes that are not neighbours and do not overlap in the standing pose."""
         shapes = capsules_of(robot) if shapes is None else tuple(shapes)
         parent = robot.tree.parent
         apart = [

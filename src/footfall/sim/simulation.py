@@ -198,6 +198,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._loop, self._held = StepLoop(self), None
 
     # -- state -------------------------------------------------------------------------------------------------------
+    @hints.takes(hints.RESET)
     def reset(self) -> None:
         """Go back to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
@@ -223,7 +224,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def state(self) -> RunState:
-        """The state: what is physical, what acted in the last step, and the memories of contact and controller."""
+        """The state: physical state, forces of the last step, and the memories of contact model and controller."""
         if self._held is not None:
             self._state, self._held = self._held.state(), None
         return self._state
@@ -272,9 +273,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @hints.takes(hints.STATE)
     def set_state(self, q: Given = None, v: Given = None, *, restart_controller: bool = False) -> None:
-        """Put the robot somewhere else, or give it another velocity; time goes on.
+        """Set the state; the time continues.
 
-        A run that has stopped may go on from there. What the contact model remembers begins anew.
+        A run that has stopped may continue. The memory of the contact model is reset.
 
         Args:
             q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
@@ -309,7 +310,7 @@ class Simulation(FrozenAfterInit, Summarised):
         Args:
             command: a ``Command``, a function of time that returns one, or a ``Schedule``.
             parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
-                ``pitch`` [rad]; parts that are not named stay as they are.
+                ``pitch`` [rad]; components that are not named keep their values.
         """
         if command is not None and parts:
             raise InputError("set_command takes a command or its components, not both")
@@ -323,7 +324,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return self._loop.sensed()
 
     def object(self, name: str) -> ObjectState:
-        """Return where a free body is and how it moves: ``sim.object("box").position``."""
+        """Return the pose and velocity of a free body: ``sim.object("box").position``."""
         return object_state(self.model.world, self.state.objects, name)
 
     @property
@@ -336,11 +337,11 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def compiled_backend(self) -> Backend | None:
-        """The backend that it has already; None where nothing was compiled yet."""
+        """The existing backend; None if nothing has been compiled."""
         return self._backend
 
     def use(self, backend: Backend, energies: Energies | None = None) -> None:
-        """Run on machine code that exists: that of a simulation which differs from this one in free numbers alone."""
+        """Run on the compiled code of a simulation that differs from this one only in free parameters."""
         self._backend, self._energies = backend, self._energies if energies is None else energies
 
     @property
@@ -355,16 +356,16 @@ class Simulation(FrozenAfterInit, Summarised):
         return not isinstance(self.backend, PythonBackend)
 
     def checkpoint(self, path: str | Path) -> None:
-        """Write the present state to a file, for ``resume``."""
+        """Write the current state to a file, for ``resume``."""
         save_checkpoint(path, self.model, self.state)
 
     def resume(self, path: str | Path) -> None:
-        """Go on from a checkpoint of the same simulation, bit for bit."""
+        """Continue from a checkpoint of the same simulation, bit for bit."""
         self.state = load_checkpoint(path, self.model, self.state)
         self.stopped = None
 
     def press_stop(self) -> None:
-        """Throw the emergency stop now; it acts from the next tick on."""
+        """Press the emergency stop; it acts from the next tick on."""
         if self.emergency_stop is None:
             raise InputError("this simulation has no emergency stop: Simulation(..., emergency_stop=EmergencyStop())")
         self.state = dataclasses.replace(self.state, memory={**self.state.memory, "pressed": 1.0})
@@ -388,7 +389,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return running.finish()
 
     def begin(self, duration: float, path: str | Path | None = None) -> Running:
-        """Return a run of ``duration`` seconds from here that somebody else carries out: see ``Running``."""
+        """Return a run of ``duration`` seconds that the caller advances: see ``Running``."""
         positive_number(duration, "the duration of a run")
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it")
@@ -404,13 +405,14 @@ class Simulation(FrozenAfterInit, Summarised):
         self._refresh()  # what is wrong with the controller shows before a file is made
         return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
+    @hints.takes(hints.STEP)
     def step(
         self,
         command: JointCommand | Float[ndarray, "nj"] | int | None = None,
         n: int = 1,
         recorder: Recorder | None = None,
     ) -> bool:
-        """Go on by n ticks of the controller, 1 unless given: ``sim.step()``, ``sim.step(10)``, ``sim.step(torques)``.
+        """Advance by n ticks of the controller (default 1): ``sim.step()``, ``sim.step(10)``, ``sim.step(torques)``.
 
         A tick lasts ``1 / controller.rate``: with the default 1 kHz and ``dt`` of 1 ms it is one step of the physics.
         Nothing is recorded unless a ``recorder`` is given; ``run`` is the quicker way to go far. A joint command takes
@@ -424,7 +426,7 @@ class Simulation(FrozenAfterInit, Summarised):
                 ``rec = recorder.finish()`` after it.
 
         Returns:
-            Whether the run goes on; if not, ``stopped`` says why.
+            Whether the run continues; if not, ``stopped`` gives the reason.
 
         Raises:
             FootfallError: It had stopped before; ``reset`` and ``set_state`` let it go on.
@@ -443,7 +445,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return self.stopped is None
 
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
-        """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
+        """Advance by a number of the controller's ticks, or until the run stops, and return their number.
 
         Nothing is kept but the state, unless a ``recorder`` is given, which may be fed by many calls.
         """
@@ -478,7 +480,7 @@ class Simulation(FrozenAfterInit, Summarised):
         end: float = np.inf,
         on_rows: Callable[[dict[str, ndarray]], None] | None = None,
     ) -> Recorder:
-        """Return what keeps a run from here on, to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
+        """Return a recorder of the run from now to the time ``end`` [s], in memory or in a file; see ``Recorder``."""
         meta = {
             "controller": self.model.acting.name,
             "controller_settings": settings_of(self.controller),
@@ -497,7 +499,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return recorder
 
     def stop_detectors(self) -> list[StopDetector]:
-        """Return the detectors in order: what a later one finds ends the run earlier, or as early."""
+        """Return the detectors that end a run, in the order in which they are checked."""
         detectors: list[StopDetector] = [Divergence(self.model)]
         if self.stop_on_fall and self._falls is not None:
             detectors.append(Fall(self._falls))
@@ -507,7 +509,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def lying(self) -> str | None:
-        """In words, if the robot has lain on the ground since the start and that counts as a fall."""
+        """Description, if the robot has lain on the ground since the start and that counts as a fall."""
         return self._falls.words if self.stop_on_fall and self._falls is not None and self._falls.lying else None
 
     @property

@@ -79,7 +79,7 @@ class World:
         return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
 
     def in_limb_frames(self) -> World:
-        """Return the world for a step: like limbs have like frames, so that a compiled step runs them side by side."""
+        """Return the world with equal frames in equal legs, so that a compiled step vectorizes them."""
         robot = self.robot.in_limb_frames()
         if robot is self.robot:
             return self

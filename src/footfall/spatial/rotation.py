@@ -86,7 +86,7 @@ def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 
 
 def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
-    """Return R with the right angles in it made exact: zeros in place of what a file's digits have left of them.
+    """Return R with its right angles made exact: rounding errors of a file's digits become zeros.
 
     Only if the rest is a rotation without them, to rounding: otherwise they are no right angles, and R stays.
     """

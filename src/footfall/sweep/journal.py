@@ -40,7 +40,7 @@ class Journal:
                 raise InputError(f"{folder} holds another study, '{self.header.get('study')}': choose --out")
             if self.entries and not resume:
                 raise InputError(
-                    f"{folder} holds {len(self.entries)} finished items of the study '{name}': go on with it by"
+                    f"{folder} holds {len(self.entries)} finished items of the study '{name}': continue it with"
                     " --resume, or choose another folder with --out"
                 )
         except BaseException:

@@ -61,6 +61,9 @@ _ROBOT_UNITS = {
 }
 
 
+_TABLE = "table."  # of a robot's TOML table: table.quadruped.segments.1
+
+
 def unit_of(name: str) -> str:
     """The unit of a parameter; empty where none is known."""
     whole, _ = _component(name)
@@ -76,7 +79,9 @@ def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
     if "robot" not in options:
         raise InputError('a study of simulations needs a robot: add  robot = "mini_cheetah"  in [run] or [grid]')
     run_options = options_of(_with_paths(options, folder))
-    robot = _robot(load(run_options.robot, **load_options(run_options)), of_robot)
+    table = {name.partition(".")[2]: of_robot.pop(name) for name in list(of_robot) if name.startswith(_TABLE)}
+    changes = {"table": table} if table else {}
+    robot = _robot(load(run_options.robot, **load_options(run_options), **changes), of_robot)
     run = plan(robot, run_options, parts["gait"])
     if not any(parts[key] for key in (*PARTS[1:], "gravity")):
         return run

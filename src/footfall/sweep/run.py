@@ -52,7 +52,7 @@ class StudyResult:
         return self.count(FAILED)
 
     def failures(self) -> list[tuple[dict[str, Json], str]]:
-        """(what was particular about an item, why it failed)."""
+        """Failed items, as (parameters, message)."""
         found = []
         for item in self.items:
             entry = self.entries[item.digest]
@@ -83,7 +83,7 @@ def run(
     Args:
         study: A study, or its file.
         out: Folder; ``out/NAME`` unless given.
-        resume: Continue with what is in the folder.
+        resume: Continue with the results in the folder.
         retry_failed: Run failed items again.
         cluster: Address of a Dask scheduler; local processes otherwise.
         workers: Number of local processes; one per core unless given.
@@ -95,6 +95,8 @@ def run(
     Returns:
         Table, counts and paths.
     """
+    if not isinstance(study, Study | str | Path):
+        raise InputError(f"sweep.run takes a study's file or parse_study(text), got {type(study).__name__}")
     study = study if isinstance(study, Study) else read_study(study)
     if workers is not None and workers < 1:
         raise InputError(f"a sweep needs at least one worker, got {workers}")

@@ -67,12 +67,12 @@ class Study:
 
     @property
     def runs_code(self) -> bool:
-        """Whether it calls a function that is not footfall's."""
+        """Whether it calls a user's function."""
         return self.function not in (SIMULATE, *OURS)
 
     @property
     def dims(self) -> dict[str, int]:
-        """Names and lengths of the dimensions; a name has no dots, so that ``.sel(trunk_mass=4.0)`` works."""
+        """Names and lengths of the dimensions, with underscores for dots: ``.sel(trunk_mass=4.0)``."""
         sizes = {dim_name(a.name): len(a.values) for a in self.axes}
         return sizes | ({SAMPLE: self.samples.count} if self.samples else {})
 
@@ -89,7 +89,7 @@ class Study:
         return {name: pair for name, pair in pairs.items() if len(pair) == 2 and not isinstance(pair[0], str | bool)}
 
     def items(self) -> list[Item]:
-        """Every point, the last dimension fastest."""
+        """All points; the last dimension varies fastest."""
         return list(self._items())
 
     def _items(self) -> Iterator[Item]:

@@ -73,7 +73,7 @@ class FoxgloveServer:
 
         if host not in LOOPBACK:
             raise InputError(
-                f"data for Foxglove is served on this machine alone ({', '.join(LOOPBACK)}), not at {host!r}"
+                f"data for Foxglove is served on this machine only ({', '.join(LOOPBACK)}), not at {host!r}"
             )
         self._socket, self.hear = bound(host, port), hear
         self.host, self.port = host, int(self._socket.getsockname()[1])
@@ -144,7 +144,7 @@ class FoxgloveServer:
         from websockets.exceptions import NegotiationError
 
         if PROTOCOL not in offered:
-            raise NegotiationError(f"the protocol {PROTOCOL} is wanted")
+            raise NegotiationError(f"the protocol {PROTOCOL} is required")
         return PROTOCOL
 
     # -- a viewer ------------------------------------------------------------------------------------------------------
@@ -200,9 +200,9 @@ class _Viewer:
             if kind == _MESSAGE and number in self._topics:
                 hear(self._topics[number], message[5:])
             return
-        asked = json.loads(message)
+        requested = json.loads(message)
         with self._changed:
-            match asked:
+            match requested:
                 case {"op": "subscribe", "subscriptions": list(entries)}:
                     for entry in entries:
                         self._add(self.subscribed, int(entry["id"]), int(entry["channelId"]))

@@ -79,7 +79,7 @@ class RerunLive:
             with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0):
                 return
             self._ended.wait(0.1)
-        raise FootfallError(f"Rerun's server did not come up at {host}, port {port}: try another --port")
+        raise FootfallError(f"Rerun's server did not start at {host}, port {port}: try another --port")
 
     def _play(self, recording: Recording) -> None:
         for frame in frames(recording, _RATE):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +21,11 @@ from footfall import compiling
 from footfall.contact.ground import Plane
 from footfall.contact.model import ContactModel
 from footfall.contact.planning import Planning
-from footfall.control.interface import JointCommand
+from footfall.control.interface import Command, Controller, JointCommand, Sensed
 from footfall.control.joint.joint_pd import Hold, JointPD, joint_targets
 from footfall.conversions import to_mujoco_v
 from footfall.errors import FootfallError
-from footfall.gait.pattern import clock_phase
+from footfall.gait.pattern import Gait, clock_phase
 from footfall.mujoco import model as mujoco
 from footfall.mujoco.run import mujoco_model
 from footfall.robot.model.description import Robot
@@ -35,7 +35,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
-from nptrace._types import Given
+from nptrace._types import Given, PyTree
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
@@ -57,9 +57,10 @@ METHOD = (
     " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
     " Euler; 1 iteration: one of its solver with four of its line search."
 )
-_WARM, _STEPS, _HELD = 0.3, 100, 0.02  # [s], steps that are timed, [s]
+HELD = 0.02  # [s] that noise is held
+_WARM, _STEPS = 0.3, 100  # [s], steps that are timed
 _BATCH, _PEER = 128, 16  # robots
-_NOISE = 0.05  # [rad]
+NOISE = 0.05  # [rad]
 _NATIVE, _PEERS = "native implicit, as used", "mujoco.rollout {}, as used"
 _LOWEST = 0.15  # [m], of the trunk of a robot that has not fallen
 
@@ -88,8 +89,8 @@ def crowd(dt: float = DT) -> Crowd:
     times = random.uniform(0.0, gait.period, _BATCH)[:, None] + dt * np.arange(steps)
     strides = np.repeat(random.uniform(0.0, 1.5, _BATCH)[:, None], steps, axis=1)
     at = compiling.compile(target, None, 0.0, 1.0, target="batch", verify=False)(times.ravel(), strides.ravel())
-    held = round(_HELD / dt)
-    noise = _NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
+    held = round(HELD / dt)
+    noise = NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
     return Crowd(
         n=_BATCH,
         dt=dt,
@@ -111,6 +112,45 @@ def rollout(
 
     last, _ = nptrace.scan(one, State(q, v, world.start(q, v)), targets)
     return last.q, last.v
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnTrot(Controller):
+    """The same trot as a controller, for a GPU: phase, stride and noise are parameters of each robot."""
+
+    gait: Gait
+    rate: float  # [Hz]
+    ahead: float = 0.0  # [s] of the other robots
+    stride: float = 1.0
+    noise: Float[ndarray, "pieces nj"] = field(default_factory=lambda: np.zeros((1, 12)))  # [rad], each for HELD
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        return {}
+
+    def __call__(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+    ) -> tuple[JointCommand, PyTree]:
+        at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
+        piece = (t + 0.1 / self.rate) / HELD  # of the last one, once all are over
+        noise = np.stack([nptrace.lookup(self.noise, piece, float(j)) for j in range(robot.nj)])
+        return JointCommand(position=at + noise, kp=subject.KP, kd=subject.KD), memory
+
+
+def own_trot(dt: float = DT, pieces: int = 1) -> OwnTrot:
+    gait = JointPD.tuned(subject.robot(), "trot").gait
+    return OwnTrot(gait=gait, rate=1.0 / dt, noise=np.zeros((pieces, subject.robot().nj)))
+
+
+def drawn(n: int, period: float, pieces: int) -> dict[str, ndarray]:
+    """Parameters of robots of ``OwnTrot``, drawn as those of a crowd, by path."""
+    random = np.random.default_rng(29)
+    return {
+        "trunk.mass": random.uniform(2.8, 4.2, n),
+        "ground.friction": random.uniform(0.4, 1.0, n),
+        "controller.ahead": random.uniform(0.0, period, n),
+        "controller.stride": random.uniform(0.0, 1.5, n),
+        "controller.noise": NOISE * random.standard_normal((n, pieces, 12)),
+    }
 
 
 def _compiled(contact: ContactModel | None, target: str, dtype: type, dt: float, steps: int) -> Function:

@@ -15,27 +15,42 @@ import numpy as np
 
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
+from footfall.contact.planning import Planning
 from footfall.control.joint.joint_pd import JointPD
 from footfall.errors import FootfallError
 from footfall.robot.library import load
 from footfall.sim.joints import JointModel
-from footfall_lab.bench import gpu_peers
+from footfall_lab.bench import as_used, gpu_peers
 from footfall_lab.bench.report import BenchReport, this_machine
 from footfall_lab.bench.timing import Row
 from nptrace._types import Given, Json
 
 if TYPE_CHECKING:
+    from cupy import ndarray as DeviceArray
+
     from footfall.sim.gpu import GpuBatch
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
 BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
+USED_SIZES = (4096, 16384, 65536)
+USED = {  # what robots as used are simulated with: (dt [s], contact model or None for the default, where they differ)
+    "default contact, dt 1 ms": (1e-3, None),
+    "default contact, dt 2 ms": (2e-3, None),
+    "planning contact, dt 2 ms": (2e-3, Planning()),
+    "planning contact, dt 5 ms": (5e-3, Planning()),
+}
+_WARM, _TIMED, _LAUNCHES = 0.4, 0.4, 3  # [s] of simulated time
 _APART = (8192, 65536)  # numbers of robots that are also timed a little apart, where one waits for another's contact
 METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
     " launches by the GPU's own clock, best block size and best of one and four threads per robot; implicit contact at"
     f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that started up to a"
     " centimetre apart; the others run in step with each other."
+    " As used: default joints, robots that differ in trunk mass (2.8 to 4.2 kg), friction (0.4 to 1), stride (0 to 1.5)"
+    ", phase, and noise of 0.05 rad on the targets, drawn every 20 ms; 0.4 s a launch after 0.4 s from the stand, or,"
+    " where it says so, a launch every 20 ms, as for a policy that runs outside; least of three, threads as GpuBatch"
+    " chooses."
     " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or"
     " compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."
 )
@@ -91,6 +106,57 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]
                 )
     device = cp.cuda.runtime.getDeviceProperties(0)
     return {"gpu": device["name"].decode(), "cupy": cp.__version__, "rows": rows}
+
+
+def used_timings(name: str, sizes: tuple[int, ...] = USED_SIZES, **options: Given) -> list[dict[str, Json]]:
+    """Robot-steps per second of robots that differ, by their number; ``options`` go to ``GpuBatch``."""
+    from footfall.sim.gpu import GpuBatch, cupy
+
+    (dt, contact), cp, robot, rows = USED[name], cupy(), load("mini_cheetah"), []
+    if contact is not None:
+        options = {"contact": contact, **options}
+    pieces = round((_WARM + _TIMED) / as_used.HELD)
+    trot = as_used.own_trot(dt, pieces)
+    for n in sizes:
+        drawn = as_used.drawn(n, trot.gait.period, pieces)
+        batch = GpuBatch(robot, n, trot, dt=dt, free=list(drawn), **options)
+        batch.set(drawn)
+        batch.run(round(_WARM / dt))
+        began, ticks, held = batch.state.copy(), round(_TIMED / dt), round(as_used.HELD / dt)
+
+        def seconds(
+            each: int, batch: GpuBatch = batch, began: DeviceArray = began, ticks: int = ticks, n: int = n
+        ) -> float:
+            """The shortest of some rollouts from the same states, in launches of so many ticks."""
+            best = np.inf
+            for _ in range(_LAUNCHES):
+                batch.state[...] = began
+                start, stop = cp.cuda.Event(), cp.cuda.Event()
+                start.record()
+                for _ in range(ticks // each):
+                    batch.run(each)
+                stop.record()
+                stop.synchronize()
+                best = min(best, 1e-3 * cp.cuda.get_elapsed_time(start, stop))
+            return best / (n * ticks)
+
+        whole, policy = seconds(ticks), seconds(held)
+        kernel = batch.backend.function
+        rows.append(
+            {
+                "name": name,
+                "robots": n,
+                "threads": batch.source.threads,
+                "block": batch.source.block,
+                "steps_per_second": 1.0 / whole,
+                "steps_per_second_policy_outside": 1.0 / policy,
+                "registers": kernel.num_regs,
+                "local_bytes": kernel.local_size_bytes,
+                "finite": bool(cp.isfinite(batch.state).all()),
+                "standing": float((batch.q[:, 2] > 0.15).mean()),
+            }
+        )
+    return rows
 
 
 def least_seconds(batch: GpuBatch, ticks: int, launches: int) -> float:
@@ -149,21 +215,30 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
         for (scheme, n, apart), ns in best.items()
     ]
     ours = best["implicit", _COMPARED, True]
+    used: dict[str, float | None] = {}
+    for name in USED:
+        progress(f"as used, {name}", 30, 100)
+        for row in used_timings(name):
+            for suffix, words in (("", ""), ("_policy_outside", ", a launch every 20 ms")):
+                rate = row[f"steps_per_second{suffix}"]
+                rows.append(Row(f"cuda f32, as used, {name}, {row['robots']} robots{words}", 1e9 / rate, "robot-step"))
+                used[f"steps_per_second as used, {name}, {row['robots']} robots{words}"] = rate
     progress("MuJoCo Warp and MJX", 50, 100)
     notes = [f"{peer} is not installed: not timed" for peer, here in gpu_peers.installed().items() if not here]
     best_warp: float | None = None
     for row in gpu_peers.rows((_COMPARED,)):
-        name = f"{row['peer']} {row['settings']}, {row['robots']} robots"
+        peer = f"{row['peer']} {row['settings']}, {row['robots']} robots"
         if "failed" in row:
-            notes.append(f"{name} failed: {row['failed']}")
+            notes.append(f"{peer} failed: {row['failed']}")
             continue
         ns = 1e9 / row["steps_per_second"]
-        rows.append(Row(name, ns, "robot-step"))
+        rows.append(Row(peer, ns, "robot-step"))
         if row["peer"] == "mujoco_warp":
             best_warp = min(ns, best_warp or ns)
     ratios: dict[str, float | None] = {
         "mujoco_warp_over_cuda": best_warp / ours if best_warp else None,
         "steps_per_second": 1e9 / ours,
+        **used,
     }
     machine = {**this_machine(), "gpu": found["gpu"], "cupy": found["cupy"]}
     return BenchReport(
@@ -173,6 +248,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 
 def main() -> None:
     found = timings()
+    found["as_used"] = [row for name in USED for row in used_timings(name)]
     found["one_thread_against_four"] = float(np.abs(states(100) - states(100, threads=4)).max())
     if len(sys.argv) > 1:
         np.savez(sys.argv[1], after_10=states(10), after_100=states(100), after_1000=states(1000))

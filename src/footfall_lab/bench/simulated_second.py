@@ -89,7 +89,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     """Find the steps, then time them for about ``seconds``."""
     chosen: dict[str, Found | None] = {}
     tasks: list[Task] = []
-    with pinned(), _quiet_mujoco():
+    with pinned(), quiet_mujoco():
         for done, (name, contact) in enumerate(((OURS, DAMPED), (OURS_RINGING, RINGING))):
             progress(f"convergence of {name}", done, 2 + len(CONES))
             function = _compiled(contact)
@@ -104,7 +104,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     times = {row.name: row.ns for row in rows}
     peers = {name: ns for name, ns in times.items() if name.startswith("mujoco")}
     if OURS not in times or not peers:
-        raise FootfallError("no step of the ladder is accurate enough: " + "; ".join(notes))
+        raise FootfallError("no time step that was tried is accurate enough: " + "; ".join(notes))
     best = min(peers, key=lambda name: peers[name])
     notes.append(f"MuJoCo at its best: {best}")
     ratios = {"mujoco_over_ours": peers[best] / times[OURS]}
@@ -220,7 +220,7 @@ def _mujoco_task(name: str, stand: MuJoCoStand, motion: str, steps: int) -> Task
 
 
 @contextmanager
-def _quiet_mujoco() -> Iterator[None]:
+def quiet_mujoco() -> Iterator[None]:
     """MuJoCo writes of runs that blow up, which the search for the longest step provokes, to a file in this folder."""
     mj = mujoco.library()
     mj.set_mju_user_warning(lambda _: None)

@@ -29,21 +29,23 @@ def command(
         ),
     ],
     seconds: Annotated[
-        float, typer.Option(help="Bounds the timing of each bench; compiling and finding step lengths come on top.")
+        float,
+        typer.Option(help="Time limit of each benchmark, without compilation and the search for step lengths [s]."),
     ] = 20.0,
     robot: Annotated[
         str | None,
         typer.Option(
             metavar="ROBOT",
             autocompletion=robots,
-            help="For bench step: a library name, or a URDF or MJCF file; the Mini Cheetah unless given.",
+            help="For bench step: a library name, or a URDF or MJCF file (default: mini_cheetah).",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time footfall and its peers in one interleaved run, on one core.
+    """Measure computing times of footfall and other programs.
 
-    Times drift on a shared machine: compare ratios, not runs. A missed target is shown and is not an error.
+    All are timed in one interleaved run on one core. Times drift on a shared machine: compare ratios within a run, not
+    times of different runs. A missed target is shown, but is not an error.
     """
     from footfall_lab import bench
 

@@ -21,10 +21,11 @@ def command(
     out: Annotated[Path, typer.Option("--out", help="Folder for the report.")] = Path("out/demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """Walk with two robots in footfall and in MuJoCo, and write one self-contained HTML report.
+    """Run the demo and write an HTML report.
 
-    The report also has checks of the dynamics against Pinocchio and MuJoCo, the trot of de Paula et al. 2024, computing
-    times and a batch of a thousand robots. Exit status 1 when a robot fell or a check of the dynamics failed.
+    Two robots walk in footfall and in MuJoCo. The report, one self-contained file, also has checks of the dynamics
+    against Pinocchio and MuJoCo, the trot of de Paula et al. 2024, computing times and a batch of a thousand robots.
+    Exit status 1 if a robot fell or a check failed.
     """
     from footfall._io.whole_file import whole_file
     from footfall.sim.cores import cores

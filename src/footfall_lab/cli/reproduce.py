@@ -31,18 +31,22 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completing.experiments,
-            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, or all.",
+            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, mini_cheetah, or"
+            " all.",
         ),
     ],
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report; out/NAME unless given.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="A family of 200 gaits instead of 40 (depaula2024).")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report (default: out/NAME).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option("--recordings", help="Folder of the robot's recordings (mini_cheetah).")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Simulate 200 instead of 40 gaits (depaula2024).")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure every claim of a paper again, and write a report with its figures.
+    """Reproduce the claims and figures of a paper.
 
-    Statements hold, do not hold, are refuted, or open where the paper prints no set-up; equations are verified or
-    errata; computing times stand side by side. Bounds were fixed before the runs. Exit status 1 when a verdict is not
-    the one on record.
+    Writes a report. A statement holds, does not hold, is refuted, or is open where the paper does not give the set-up;
+    an equation is verified or an erratum; computing times are listed side by side. Tolerances were fixed before the
+    runs. Exit status 1 if a verdict differs from the recorded one.
     """
     from footfall.errors import unknown
     from footfall_lab import papers as experiments
@@ -58,10 +62,11 @@ def command(
             "reproduce",
             name,
             *(["--out", str(out)] if out is not None else []),
+            *(["--recordings", str(recordings)] if recordings is not None else []),
             *(["--full"] if full else []),
         ]
     )
-    outcomes, written = measure(names, folder, again, quick=False, full=full)
+    outcomes, written = measure(names, folder, again, quick=False, full=full, recordings=recordings)
     if "reality" in names:
         from footfall_lab.reality.study import write_page
 
@@ -77,7 +82,12 @@ def command(
 
 
 def measure(
-    names: tuple[str, ...], folder: Path, command: str, quick: bool, full: bool = False
+    names: tuple[str, ...],
+    folder: Path,
+    command: str,
+    quick: bool,
+    full: bool = False,
+    recordings: Path | None = None,
 ) -> tuple[list[Outcome], Written]:
     """Run experiments and write their report."""
     from footfall.sim.cores import cores
@@ -88,7 +98,8 @@ def measure(
     began, outcomes = time.monotonic(), []
     for name in names:
         with progress(name) as report_progress:
-            outcomes.append(experiments.run(name, quick, report_progress, workers=min(cores(), 8), full=full))
+            workers = min(cores(), 8)
+            outcomes.append(experiments.run(name, quick, report_progress, workers, full, recordings))
     return outcomes, report.write(outcomes, folder, command, time.monotonic() - began)
 
 

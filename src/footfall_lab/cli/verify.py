@@ -30,20 +30,21 @@ EXAMPLES = examples(
 @with_model_options
 def command(
     robot: RobotArgument,
-    samples: Annotated[int | None, typer.Option(min=1, help="Number of random states; 200 unless given.")] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Number of random states (default 200).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
     backend: Annotated[
         str, typer.Option(help="How footfall's own algorithms run: numpy, batch (machine code), or auto (both).")
     ] = "auto",
     quick: Annotated[
-        bool, typer.Option("--quick", help="A first look: ten states, nothing compiled, one line of result.")
+        bool, typer.Option("--quick", help="Quick check: ten states, nothing compiled, a one-line result.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare every formalism with every other and with Pinocchio and MuJoCo on random states.
+    """Check the dynamics of a robot against Pinocchio and MuJoCo.
 
-    A model file is also read by MuJoCo or Pinocchio themselves, and what they find in it is compared with what we do.
-    An error is max |x - y| / max |y| over the entries of a quantity. Exit status 1 when any check fails.
+    All formulations of the dynamics are also compared with each other, at random states. A model file is also read by
+    MuJoCo or Pinocchio themselves, and the models are compared. An error is max |x - y| / max |y| over the entries of a
+    quantity. Exit status 1 if any check fails.
     """
     model = load_robot(robot)
     from footfall_lab.verify.verify import verify

@@ -117,7 +117,7 @@ def kinetic_energy_is_half_of_vMv(robot: Robot, q: ndarray, v: ndarray, a: ndarr
     return np.array(dynamics.kinetic_energy(robot, q, v)), np.array(0.5 * v @ dynamics.mass_matrix(robot, q) @ v)
 
 
-def potential_energy_falls_at_the_power_of_gravity(
+def potential_energy_decreases_by_the_power_of_gravity(
     robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
 ) -> Sides:
     """dU/dt = v · (g(q) - springs)."""
@@ -132,7 +132,7 @@ def momentum_is_its_matrix_times_velocity(robot: Robot, q: ndarray, v: ndarray, 
     return dynamics.momentum_matrix(robot, q) @ v, dynamics.momentum(robot, q, v)
 
 
-def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def momentum_changes_by_external_forces_only(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """A free robot driven by its joints: d(A v)/dt = (0, m g), whatever the joints do (momentum as an identity)."""
     if not robot.floating:
         return None
@@ -142,7 +142,9 @@ def momentum_changes_by_outside_forces_only(robot: Robot, q: ndarray, v: ndarray
     return A @ driven + turning, robot.mass * np.array([0.0, 0.0, 0.0, *dynamics.GRAVITY])
 
 
-def feet_move_by_their_jacobian(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def foot_velocities_are_jacobian_times_velocity(
+    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
+) -> Sides:
     """Twists of the feet are J v, and the linear part is the rate of their positions along the motion."""
     if not robot.nf:
         return None
@@ -153,7 +155,7 @@ def feet_move_by_their_jacobian(robot: Robot, q: ndarray, v: ndarray, a: ndarray
     )
 
 
-def configuration_moves_by_its_rate(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def configuration_rate_is_the_derivative_of_q(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """``integrate`` starts along ``configuration_rate``, and ``difference`` undoes it."""
     start = rate_along(robot, lambda x: x, q, v)
     step = 0.5 * v / max(1.0, float(np.abs(v).max()))
@@ -161,7 +163,7 @@ def configuration_moves_by_its_rate(robot: Robot, q: ndarray, v: ndarray, a: nda
     return np.concatenate([dynamics.configuration_rate(robot, q, v), back]), np.concatenate([start, step])
 
 
-def index_sets_describe_one_tree(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """λ, κ, μ, ν, PRED and SUCC of the paper, each found again from the parents by its definition."""
     tree, n = robot.tree, len(robot.tree.bodies)
     above = np.zeros((n, n))  # above[i, j]: body j is i, or carries it
@@ -180,16 +182,16 @@ def index_sets_describe_one_tree(robot: Robot, q: ndarray, v: ndarray, a: ndarra
     joints[:, 0] = 0.0  # the base is no joint
     ends = [tree.parent[0], *tree.pred, *tree.succ]
     found = [np.array(ends, dtype=float), *(each.ravel() for each in sets)]
-    asked = [
+    requested = [
         np.array([-1, *tree.parent[1:], *range(1, n)], dtype=float),
         joints.ravel(),
         children.ravel(),
         above.T.ravel(),
     ]
-    return np.concatenate(found), np.concatenate(asked)
+    return np.concatenate(found), np.concatenate(requested)
 
 
-def joints_lose_and_store_what_they_say(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
+def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Springs, damping and dry friction joint by joint, the last at rates well beyond sticking."""
     base = robot.nv - robot.nj
     fast = np.where(v < 0, v - 1.0, v + 1.0)
@@ -199,57 +201,53 @@ def joints_lose_and_store_what_they_say(robot: Robot, q: ndarray, v: ndarray, a:
         dynamics.friction_torques(robot, fast),
     ]
     joints = [robot.joint(name) for name in robot.joint_names]
-    asked = [
+    requested = [
         np.array([joint.stiffness * (joint.rest - x) for joint, x in zip(joints, q[len(q) - robot.nj :])]),
         np.array([joint.damping * -rate for joint, rate in zip(joints, v[base:])]),
         np.array([joint.dry_friction * (1.0 if rate < 0 else -1.0) for joint, rate in zip(joints, v[base:])]),
     ]
-    return (np.concatenate(found), np.concatenate(asked)) if joints else None
+    return (np.concatenate(found), np.concatenate(requested)) if joints else None
 
 
-def twists_and_wrenches_keep_their_power_between_frames(
-    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
-) -> Sides:
+def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Every way to move a twist or a wrench from frame to frame and back says the same, and none makes power."""
     X = kinematics.body_poses(robot, q)[-1]
     V_A, W_A = np.resize(a, 6), np.resize(tau, 6) / np.abs(tau).max()
     V_B, W_B = X.to_child(V_A), X.wrench_to_child(W_A)
     found = [X.to_parent(V_B), X.wrench_to_parent(W_B), X.inverse().to_child(V_B), X.inverse().wrench_to_child(W_B)]
-    asked = [V_A, W_A, V_A, W_A]
+    requested = [V_A, W_A, V_A, W_A]
     found += [X.motion_matrix() @ V_A, X.force_matrix() @ W_A, np.array([V_B @ W_B])]
-    asked += [V_B, W_B, np.array([V_A @ W_A])]
+    requested += [V_B, W_B, np.array([V_A @ W_A])]
     found += [cross_motion_matrix(V_A) @ V_B, cross_force_matrix(V_A) @ W_A, cross_motion_matrix(V_A).T @ W_A]
-    asked += [cross_motion(V_A, V_B), cross_force(V_A, W_A), -cross_force(V_A, W_A)]
-    return np.concatenate(found), np.concatenate(asked)
+    requested += [cross_motion(V_A, V_B), cross_force(V_A, W_A), -cross_force(V_A, W_A)]
+    return np.concatenate(found), np.concatenate(requested)
 
 
-def quaternions_say_the_same_as_rotation_matrices(
-    robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
-) -> Sides:
+def quaternions_agree_with_rotation_matrices(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Back and forth between quaternions, matrices and rotation vectors, for turns of every size, every main axis."""
     along = np.resize(v, 3) / np.linalg.norm(np.resize(v, 3))
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     for main in range(4):
         quat = np.resize(a, 4) / (8.0 * np.abs(a).max()) + np.eye(4)[main]
         quat = quat / np.sqrt(quat @ quat)
         R = quaternion.to_rotation(quat)
         back = quaternion.from_rotation(R)
         found += [quaternion.to_rotation(back).ravel(), np.sign(back[:1]), quaternion.conjugate(quat)]
-        asked += [R.ravel(), np.ones(1), quat * np.array([1.0, -1.0, -1.0, -1.0])]
+        requested += [R.ravel(), np.ones(1), quat * np.array([1.0, -1.0, -1.0, -1.0])]
         for angle in (1e-14, 0.19, 0.21, 2.9):
             turned = quaternion.rotated(quat, angle * along)
             step = quaternion.multiply(quaternion.conjugate(quat), turned)
             found += [quaternion.to_rotation(turned).ravel(), *(quaternion.rotation_vector(s * step) for s in (1, -1))]
-            asked += [(R @ rotation.about_axis(along, angle)).ravel(), angle * along, angle * along]
-    return np.concatenate(found), np.concatenate(asked)
+            requested += [(R @ rotation.about_axis(along, angle)).ravel(), angle * along, angle * along]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """v = N(x) dx/dt for both orders of angles, and x gives q back."""
     if not robot.floating or _near_singular(q):
         return None
-    found, asked = [], []
+    found, requested = [], []
     for order in rotation.EULER_ORDERS:
         x = coordinates.to_euler_coordinates(robot, q, order)
         back = coordinates.from_euler_coordinates(robot, x, order)
@@ -262,21 +260,21 @@ def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray
         N = coordinates.euler_velocity_map(robot, x, order)
         R, R_back = quaternion.to_rotation(q[3:7]), quaternion.to_rotation(back[3:7])
         found += [N @ rate_along(robot, smooth, q, v / 20) * 20, back[:3], R_back.ravel(), back[7:]]
-        asked += [v, q[:3], R.ravel(), q[7:]]
-    return np.concatenate(found), np.concatenate(asked)
+        requested += [v, q[:3], R.ravel(), q[7:]]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def virtual_joints_have_the_same_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """A floating base is three sliders and three hinges: M' = Nᵀ M N, g' = Nᵀ g (the lecture slides)."""
     if not robot.floating or _near_singular(q):
         return None
-    found, asked = [], []
+    found, requested = [], []
     for order in rotation.EULER_ORDERS:
         twin = coordinates.with_virtual_joints(robot, order)
         x, N = coordinates.to_virtual_coordinates(robot, q, order), coordinates.virtual_velocity_map(robot, q, order)
         found += [dynamics.mass_matrix(twin, x).ravel(), dynamics.gravity_terms(twin, x)]
-        asked += [(N.T @ dynamics.mass_matrix(robot, q) @ N).ravel(), N.T @ dynamics.gravity_terms(robot, q)]
-    return np.concatenate(found), np.concatenate(asked)
+        requested += [(N.T @ dynamics.mass_matrix(robot, q) @ N).ravel(), N.T @ dynamics.gravity_terms(robot, q)]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def _near_singular(q: ndarray) -> bool:
@@ -297,15 +295,15 @@ LAWS: tuple[Law, ...] = (
     classical_acceleration_is_that_of_the_base_origin,
     factors_multiply_to_mass_matrix,
     kinetic_energy_is_half_of_vMv,
-    potential_energy_falls_at_the_power_of_gravity,
+    potential_energy_decreases_by_the_power_of_gravity,
     momentum_is_its_matrix_times_velocity,
-    momentum_changes_by_outside_forces_only,
-    feet_move_by_their_jacobian,
-    configuration_moves_by_its_rate,
-    joints_lose_and_store_what_they_say,
-    index_sets_describe_one_tree,
-    twists_and_wrenches_keep_their_power_between_frames,
-    quaternions_say_the_same_as_rotation_matrices,
+    momentum_changes_by_external_forces_only,
+    foot_velocities_are_jacobian_times_velocity,
+    configuration_rate_is_the_derivative_of_q,
+    joint_losses_and_energies_are_consistent,
+    index_sets_agree_with_the_topology,
+    power_does_not_depend_on_the_frame,
+    quaternions_agree_with_rotation_matrices,
     euler_rates_map_to_velocity,
     virtual_joints_have_the_same_mass_matrix,
 )

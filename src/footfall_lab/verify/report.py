@@ -125,8 +125,8 @@ class Report:
         worst = self.worst()
         verdict = "all hold" if self.passed else f"{len(self.failures())} fail"
         return (
-            f"{self.robot}: {len(self.checks)} checks on {self.samples} states, {verdict}; worst is {worst.quantity}"
-            f" ({worst.left}, {worst.right}) at {_shown(worst.max_rel_error)}"
+            f"{self.robot}: {len(self.checks)} checks on {self.samples} states, {verdict}; largest error"
+            f" {_shown(worst.max_rel_error)}: {worst.quantity.replace('_', ' ')} ({worst.left}, {worst.right})"
         )
 
 

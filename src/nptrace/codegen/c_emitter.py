@@ -20,6 +20,7 @@ _RESERVED = frozenset({  # keywords of C and C++, names of ours, and step, an ol
     "step", "bool", "catch", "class", "delete", "new", "namespace", "operator", "private", "public", "template",
     "this", "throw", "try", "using", "virtual", "real", "work",
 })  # fmt: skip
+_LONGEST = 2**31 - 1  # iterations that an int can count; a loop of more ends by itself
 
 
 def identifier(text: str, taken: Sequence[str] = ()) -> str:
@@ -223,7 +224,7 @@ class CEmitter:
         return self.new(f"(real)({low} & {self.word_const(2**bits - 1)})" if shift + bits < 32 else f"(real){low}")
 
     def steps(self) -> str:
-        raise NotImplementedError("a loop over the steps of a batch runs as machine code")
+        raise NotImplementedError("a loop over the steps of a batch cannot be written as C")
 
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
         """A call of the generator, which is written once beside the program."""
@@ -307,10 +308,12 @@ class Body(Walk):
             e.line(f"real {carrier} = {names[start]};")
             names[p] = carrier
         index = self.indices[loop.region] = f"n{label}"
-        order = f"{index} = {loop.count - 1}; {index} >= 0; --{index}"
-        if not loop.reverse:
-            order = f"{index} = 0; {index} < {loop.count}; ++{index}"
-        e.line(f"for (int {order}) {{")
+        order = f"int {index} = {loop.count - 1}; {index} >= 0; --{index}"
+        if loop.count > _LONGEST and loop.stop is not None:
+            order = ";;"
+        elif not loop.reverse:
+            order = f"int {index} = 0; {index} < {loop.count}; ++{index}"
+        e.line(f"for ({order}) {{")
         e.depth, e.scope = e.depth + 1, f"loop{label}"
         if loop.stop is not None:
             e.line(f"if ({self.stopped(names[loop.params[loop.stop]])}) break;")

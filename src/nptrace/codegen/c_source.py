@@ -68,7 +68,9 @@ def write_c(
     more: makes further text for the header and the source of a function.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or identifier(name) != name:
-        raise InputError(f"{name!r} cannot name a C function: letters, digits and underscores, no keyword, not 'step'")
+        raise InputError(
+            f"{name!r} cannot name a C function: use letters, digits and underscores, and neither a keyword nor 'step'"
+        )
     dtype, program = np.dtype(dtype), reassociated(program)  # as our own machine code adds up
     ins = _fields(arguments, program.input_size, "x", "arguments", [])
     outs = _fields(outputs, len(program.outputs), "out", "outputs", [n for n, _ in ins])

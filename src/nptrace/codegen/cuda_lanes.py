@@ -77,7 +77,7 @@ def _check(program: Program, layout: Layout) -> None:
         raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
     locations = layout.locations()
     if any(s.op == "lookup_input" and locations[s.detail[0]][0] == "state" for s in walk(program.body)):
-        raise InputError("a table that is part of the state cannot be split among the threads of a element")
+        raise InputError("a table that is part of the state cannot be split among the threads of an element")
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
@@ -177,8 +177,8 @@ def at_lane(offsets: Sequence[int]) -> str:
     return _chosen([str(k) for k in offsets])
 
 
-def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split) -> tuple[str, int]:
-    """The device function of one step, and how much memory the loops of a thread need."""
+def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool) -> tuple[str, int]:
+    """The device function of one step, or of all in one loop, and how much memory the loops of a thread need."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(
         body=statements, outputs=split.kept, input_size=program.input_size, tables=program.tables, wide=program.wide
@@ -189,7 +189,8 @@ def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split)
         e.line(f"out[{k}] = {walked.names[value]};")
     arguments = "const real *one, const real *four, const real *rest, const real *shared, real *out, real *work"
     unused = "".join(f"    (void){a};\n" for a in ("one", "four", "rest", "shared", "work", "stride", "lane"))
-    head = f"INLINE void {name}_body({arguments}, size_t stride, int lane)\n"
+    last = ", int steps" if one_loop else ""
+    head = f"INLINE void {name}_body({arguments}, size_t stride, int lane{last})\n"
     signs = "".join(
         f"    const real {name} = {_chosen([f'(real){x}' for x in by_lane])};\n    (void){name};\n"
         for name, by_lane in _MIRRORS.items()
@@ -197,7 +198,7 @@ def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split)
     return head + f"{{\n{unused}{signs}" + "\n".join(e.lines) + "\n}\n", tape_size(statements)
 
 
-def kernels(name: str, split: Split, tape: int) -> str:
+def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
     """Loads, stores and the loop over steps. Threads beyond the last element stay for the shuffles."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     ones, fours = split.ones, split.fours
@@ -212,14 +213,14 @@ def kernels(name: str, split: Split, tape: int) -> str:
         *(f"four[{k}] = state[({at_lane(offsets)}) * stride + element];" for k, offsets in enumerate(fours)),
         *([] if ones or fours else ["(void)state;"]),
     ]
-    call = f"{name}_body(one, four, rest + element, shared, out, work, stride, lane);"
+    call = f"{name}_body(one, four, rest + element, shared, out, work, stride, lane{{}});"
     stores = []
     for k, (kept, lane) in enumerate(split.outputs):
         stores.append(f"if (mine && lane == {lane or 0})")
         stores.append(f"    out_[{k} * stride + element] = out[{kept}];")
     evaluate = _kernel(
         f"{name}_evaluate(const real *__restrict__ state, {shared}, real *__restrict__ out_, int elements)",
-        [*start, call, *stores],
+        [*start, call.format(", 1" if one_loop else ""), *stores],
     )
     if not split.advances:
         return evaluate
@@ -235,14 +236,17 @@ def kernels(name: str, split: Split, tape: int) -> str:
         "    return;",
         *(f"state[{offset} * stride + element] = one[{k}];" for k, offset in enumerate(ones)),
     ]
-    loop = ["for (int step = 0; step < steps; ++step) {", *(f"    {line}" for line in (call, *moves)), "}"]
+    if one_loop:
+        loop = [call.format(", steps"), *moves]
+    else:
+        step = (call.format(""), *moves)
+        loop = ["#pragma unroll 1", "for (int step = 0; step < steps; ++step) {", *(f"    {x}" for x in step), "}"]
     advance = _kernel(
-        f"{name}_advance(real *__restrict__ state, {shared}, int steps, int elements)",
-        [*start, "#pragma unroll 1", *loop, *keep],
+        f"{name}_advance(real *__restrict__ state, {shared}, int steps, int elements)", [*start, *loop, *keep]
     )
     return f"{evaluate}\n{advance}"
 
 
 def _kernel(head: str, lines: Sequence[str]) -> str:
     text = "\n".join(line if line.startswith("#") else f"    {line}" for line in lines)
-    return f'extern "C" __global__ void __launch_bounds__(BLOCK)\n{head}\n{{\n{text}\n}}\n'
+    return f'extern "C" __global__ void __launch_bounds__(BLOCK, 1)\n{head}\n{{\n{text}\n}}\n'

@@ -60,7 +60,7 @@ class Array(np.ndarray):
         check_writable(self)
         if type(index) is not int and has_scalars(index):
             if not is_truth(index) or np.ndim(value):
-                raise refusal("assignment at a place that depends on a traced value: use np.where(mask, value, x)")
+                raise refusal("assignment at an index that depends on a traced value: use np.where(mask, value, x)")
             if np.shape(index) != self.shape[: np.ndim(index)]:
                 raise IndexError(f"a mask of shape {np.shape(index)} does not fit an array of shape {self.shape}")
             mask = index.reshape(index.shape + (1,) * (self.ndim - index.ndim)) if np.ndim(index) else index

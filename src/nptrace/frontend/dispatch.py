@@ -42,7 +42,10 @@ def _pair(rule: Callable[[Element, Element], Element], ufunc: np.ufunc) -> np.uf
             return ufunc(a, b)
         result = rule(a, b)
         if result is NotImplemented:
-            raise refusal(f"np.{ufunc.__name__}: a traced value met {type(b if type(a) is Scalar else a).__name__}")
+            raise refusal(
+                f"np.{ufunc.__name__}: a traced value cannot be combined with"
+                f" {type(b if type(a) is Scalar else a).__name__}"
+            )
         return result
 
     return np.frompyfunc(one, 2, 1)

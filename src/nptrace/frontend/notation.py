@@ -1,12 +1,13 @@
-"""A trace in words for people: as LaTeX, or as Python that runs with NumPy alone.
+"""A trace in words for people: as LaTeX, as Python that runs with NumPy alone, or as C.
 
-Small mechanisms come out as sums of harmonics (``harmonics``), with c12 for cos(q1 + q2); what has no such form is
-written step by step, shared values named t1, t2, ...
+Small mechanisms come out as sums of harmonics (``harmonics``), with c12 for cos(q1 + q2); what has no such form, or one
+that is much longer, is written step by step, shared values named t1, t2, ...
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from nptrace.ir.graph import Graph, Node
 from nptrace.ir.harmonics import NotHarmonic, Term, sums
 
 _LONGEST = 90  # characters of one step
+_WORTH = 2.0  # times the characters of steps that sums of harmonics may have, since they can be read
 
 
 @dataclass(frozen=True)
@@ -36,24 +38,54 @@ def python_text(traced: Trace, function: str, arguments: Sequence[str], names: N
         own = names.python[at : at + size]
         lines.append(f"    {', '.join(own)}{',' if size == 1 else ''} = {argument}")
         at += size
-    try:
-        steps, results = _harmonic_python(traced, names)
-    except NotHarmonic:
-        written = _Steps(traced.graph, traced.outputs, names.python, _PYTHON)
-        steps, results = written.steps, [written.text(o) for o in traced.outputs]
+    steps, results = _code(traced, names, _PYTHON)
     lines += [f"    {left} = {right}" for left, right in steps]
     return "\n".join([*lines, f"    return {_python_array(results, _one_shape(traced))}", ""])
 
 
+def c_text(traced: Trace, function: str, arguments: Sequence[str], names: Names, about: str) -> str:
+    """The trace as the source of a C function; every argument is an array, the result one in row-major order."""
+    shape = _one_shape(traced)
+    taken = "".join(f"const double {argument}[{n}], " for argument, n in zip(arguments, traced.argument_sizes))
+    lines = [f"/* {about} */", "#include <math.h>", ""]
+    lines += [f"void {function}({taken}double result[{max(1, math.prod(shape))}])", "{"]
+    steps, results = _code(traced, names, _C)
+    read, at = set(re.findall(r"\w+", " ".join([*(right for _, right in steps), *results]))), 0
+    for argument, size in zip(arguments, traced.argument_sizes):
+        own = names.python[at : at + size]
+        lines += [f"    const double {name} = {argument}[{k}];" for k, name in enumerate(own) if name in read]
+        at += size
+    lines += [f"    const double {left} = {right};" for left, right in steps]
+    lines += [f"    result[{k}] = {text};" for k, text in enumerate(results)]
+    return "\n".join([*lines, "}", ""])
+
+
+def _code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return definitions and entries, as sums of harmonics where that is worth it."""
+    written = _Steps(traced.graph, traced.outputs, names.python, style)
+    by_steps = written.steps, [written.text(o) for o in traced.outputs]
+    try:
+        by_harmonics = _harmonic_code(traced, names, style)
+    except NotHarmonic:
+        return by_steps
+    return by_harmonics if _length(*by_harmonics) <= _WORTH * _length(*by_steps) else by_steps
+
+
+def _length(steps: Sequence[tuple[str, str]], results: Sequence[str]) -> int:
+    """Return the characters of definitions and entries."""
+    return sum(len(left) + len(right) for left, right in steps) + sum(map(len, results))
+
+
 def equations(traced: Trace, symbol: str, names: Names, digits: int = 4) -> list[str]:
     """The trace as LaTeX, one equation for every entry that is not zero: M_{11} = 0.5 + 0.1 \\cos(q_2)."""
+    steps = _Steps(traced.graph, traced.outputs, names.latex, _latex_style(digits))
+    written, lines = [steps.text(o) for o in traced.outputs], [f"{left} = {right}" for left, right in steps.steps]
     try:
-        written = [_latex_sum(terms, names, digits) for terms in sums(traced.graph, traced.outputs, traced.input_size)]
-        lines = []
+        found = [_latex_sum(terms, names, digits) for terms in sums(traced.graph, traced.outputs, traced.input_size)]
     except NotHarmonic:
-        steps = _Steps(traced.graph, traced.outputs, names.latex, _latex_style(digits))
-        written = [steps.text(o) for o in traced.outputs]
-        lines = [f"{left} = {right}" for left, right in steps.steps]
+        found = []
+    if found and sum(map(len, found)) <= _WORTH * _length(steps.steps, written):
+        written, lines = found, []
     return lines + _named_entries(written, symbol, _one_shape(traced))
 
 
@@ -70,7 +102,7 @@ def _one_shape(traced: Trace) -> tuple[int, ...]:
 
 
 # -- harmonics --------------------------------------------------------------------------------------------------------
-def _harmonic_python(traced: Trace, names: Names) -> tuple[list[tuple[str, str]], list[str]]:
+def _harmonic_code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, str]], list[str]]:
     """(definitions of the sines and cosines, the entries)."""
     found = sums(traced.graph, traced.outputs, traced.input_size)
     waves: dict[str, str] = {}
@@ -78,14 +110,15 @@ def _harmonic_python(traced: Trace, names: Names) -> tuple[list[tuple[str, str]]
     def wave(term: Term) -> str:
         name = _wave_name(term, names.python)
         angle = _combination(term.harmonics, names.python, " * ")
-        waves[name] = f"np.{term.kind}({angle})"
+        waves[name] = style.functions[term.kind].format(angle)
         return name
 
     results = []
     for terms in found:
         parts = []
         for term in terms:
-            factors = [name if p == 1 else f"{name}**{p}" for name, p in zip(names.python, term.powers) if p]
+            powers = [(name, p) for name, p in zip(names.python, term.powers) if p]
+            factors = [name if p == 1 else style.power.format(name, p) for name, p in powers]
             factors += [wave(term)] if term.kind != "1" else []
             parts.append((term.coefficient, " * ".join(factors)))
         results.append(_joined(parts, lambda c: repr(float(c)), " * "))
@@ -135,6 +168,7 @@ class _Style:
     temporary: str
     product: str
     quotient: str  # of {0} by {1}
+    power: str  # {0} to the {1}
     functions: dict[str, str]
 
 
@@ -143,6 +177,7 @@ _PYTHON = _Style(
     "t{0}",
     "{0} * {1}",
     "{0} / {1}",
+    "{0}**{1}",
     {
         "sin": "np.sin({0})",
         "cos": "np.cos({0})",
@@ -154,6 +189,23 @@ _PYTHON = _Style(
     },
 )
 
+_C = _Style(
+    lambda c: repr(float(c)),
+    "t{0}",
+    "{0} * {1}",
+    "{0} / {1}",
+    "pow({0}, {1})",
+    {
+        "sin": "sin({0})",
+        "cos": "cos({0})",
+        "sqrt": "sqrt({0})",
+        "atan2": "atan2({0}, {1})",
+        "abs": "fabs({0})",
+        "exp": "exp({0})",
+        "log": "log({0})",
+    },
+)
+
 
 def _latex_style(digits: int) -> _Style:
     return _Style(
@@ -161,6 +213,7 @@ def _latex_style(digits: int) -> _Style:
         "t_{{{0}}}",
         r"{0} \, {1}",
         r"{0} / {1}",
+        "{0}^{{{1}}}",
         {
             "sin": r"\sin({0})",
             "cos": r"\cos({0})",

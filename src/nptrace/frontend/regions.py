@@ -162,7 +162,7 @@ class Tracer:
         shapes, truths = tree.shapes(leaves), [is_truth(leaf) for leaf in leaves]
         counts = {shape[0] if shape else 0 for shape in shapes}
         if len(counts) != 1 or counts == {0}:
-            raise refusal(f"scan: the rows must be arrays of one length, at least 1, not of shapes {shapes}")
+            raise refusal(f"scan: the rows must be arrays of equal length, at least 1, not of shapes {shapes}")
         count = counts.pop()
         tables = [[node_of(graph, x) for x in elements(leaf)] for leaf in leaves]
         columns = [t[k :: len(t) // count] for t in tables for k in range(len(t) // count)]

@@ -157,7 +157,9 @@ def lift(graph: Graph, x: Element) -> Node | None:
     if isinstance(x, numbers.Real):
         return graph.const(x)
     if isinstance(x, numbers.Complex):
-        raise refusal(f"the complex number {x} met a traced value: every traced value is a real number")
+        raise refusal(
+            f"the complex number {x} cannot be combined with a traced value: every traced value is a real number"
+        )
     return None
 
 
@@ -172,7 +174,7 @@ def node_of(graph: Graph, element: object) -> Node:
     """The number node behind an element of a traced result."""
     node = lift(graph, element)
     if node is None:
-        raise refusal(f"a traced function met {_brief(element)} where a number should be")
+        raise refusal(f"a traced function expected a number, got {_brief(element)}")
     return number(graph, node)
 
 
@@ -180,7 +182,7 @@ def truth_of(graph: Graph, element: object) -> Node:
     """The truth node of an element: as it is, or whether the number is not zero."""
     node = lift(graph, element)
     if node is None:
-        raise refusal(f"a traced function met {_brief(element)} where a condition should be")
+        raise refusal(f"a traced function expected a condition, got {_brief(element)}")
     if graph.nodes[node][0] in BOOLEAN_OPS:
         return node
     known = graph.value(node)

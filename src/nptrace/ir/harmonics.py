@@ -60,7 +60,7 @@ def _of(graph: Graph, i: Node, values: dict[Node, _Sum], inputs: int) -> _Sum:
         return _multiplied(a[0], a[1])
     if n[0] in ("sin", "cos"):
         return _wave(n[0], a[0], inputs)
-    raise NotHarmonic(f"'{n[0]}' is no sum of harmonics")
+    raise NotHarmonic(f"'{n[0]}' is not a sum of harmonics")
 
 
 def _added(a: _Sum, b: _Sum, sign: float) -> _Sum:
@@ -87,7 +87,7 @@ def _wave(kind: str, angle: _Sum, inputs: int) -> _Sum:
     harmonics, none = [0] * inputs, (0,) * inputs
     for (h, powers), c in angle.items():
         if h != none or sum(powers) != 1 or c.imag or c.real != round(c.real):
-            raise NotHarmonic("the angle of a sine is no whole combination of inputs")
+            raise NotHarmonic("the angle of a sine is not an integer combination of inputs")
         harmonics[powers.index(1)] = round(c.real)
     up, down = tuple(harmonics), tuple(-k for k in harmonics)
     return {(up, none): 0.5, (down, none): 0.5} if kind == "cos" else {(up, none): -0.5j, (down, none): 0.5j}

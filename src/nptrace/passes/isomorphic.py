@@ -115,8 +115,8 @@ class _Scope:
                 level[value] = level.get(operands[0], 0) if operands else 0
                 self.leaf_kinds[value] = op
             elif op != "const":
-                above = level[value] = 1 + max(map(level.get, operands, repeat(0)))
-                if op == "rows":  # memory belongs to no group
+                above = level[value] = 1 + max(map(level.get, operands, repeat(0)), default=0)
+                if op in ("rows", "steps"):  # memory, and a number of the whole program, belong to no group
                     continue
                 read = (above, len(order))
                 kind = (op, s.detail, value) if op == "random" else (op, s.detail)  # blocks of bits are in no pack

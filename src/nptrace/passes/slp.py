@@ -182,7 +182,7 @@ class _Scope:
             else:
                 whole = self._item(s.operands[0], slot)
                 self.out.append(Operation("extract", s.result, (whole,), (lane,)))
-        elif s.op in ("const", "input", "saved", "stored"):
+        elif s.op in ("const", "input", "saved", "stored", "steps"):
             self.out.append(s)
         elif (pack := self._summed(s)) is not None:
             self.out.append(Operation("hsum", s.result, (self.wides[pack],)))

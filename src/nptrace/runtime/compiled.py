@@ -211,11 +211,17 @@ def build_code(
 
 def _for_lanes(code: Program, layout: Layout) -> Program:
     """Return a program whose lanes wait for each other as little as they can."""
+    flat = flattened_steps(code, layout)
+    return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
+
+
+def flattened_steps(code: Program, layout: Layout) -> Program:
+    """Return the program with its loops flattened, those over the steps of ``advance`` too; as it is where none can."""
     flat = flattened(code)
     if len(code.outputs) == layout.size("state"):
         locations = enumerate(layout.locations())
         flat = across_steps(flat, {k: at for k, (area, at) in locations if area == "state"}) or flat
-    return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
+    return flat
 
 
 # -- by a caller's key ------------------------------------------------------------------------------------------------

@@ -149,7 +149,8 @@ def _verified(
             continue  # the function is not defined there
         if found:
             raise TraceMismatch(
-                f"the trace of {_name(function)} is not the function: {found}; it keeps hidden state, draws random"
+                f"the trace of {_name(function)} differs from the function: {found}; it keeps hidden state, draws"
+                " random"
                 f" numbers, or takes a branch that depends on a value or its type; {_REMEDY}"
             )
     return first

@@ -91,7 +91,7 @@ def test_gradients_find_the_motors_within_their_intervals(hanging):
 
 
 def test_search_finds_the_same_motors(hanging):
-    found, rest = by_search(hanging, slice(0, 1250), generations=90, population=16), slice(1250, 2500)
+    found, rest = by_search(hanging, slice(0, 1250), generations=150, population=16), slice(1250, 2500)
     assert np.abs(found.table - true_table())[:, COLUMNS.index("gain")].max() < 0.1
     assert (held_out(hanging, found, rest) < held_out(hanging, None, rest) / 3.0).all()
     assert (found.half_width > 0.0).all()

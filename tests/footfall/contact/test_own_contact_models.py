@@ -45,7 +45,7 @@ def test_a_users_contact_model_without_the_base_has_the_defaults_and_runs():
 def test_an_own_law_in_a_world_is_adapted_too():
     world = World(robot=ROBOT, contact=Cushion())
     assert world.contact.start(spheres_of(ROBOT)) == {}
-    with pytest.raises(InputError, match="Cushion is taken at the start"):
+    with pytest.raises(InputError, match="Cushion is evaluated at the start"):
         SimulationModel(world, None, "linearly_implicit", 1e-3, 1)
     with pytest.raises(InputError, match="needs implicit and start and respond"):
         World(robot=ROBOT, contact=object())

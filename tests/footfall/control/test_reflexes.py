@@ -126,8 +126,10 @@ def test_a_rolling_foot_does_not_slide_and_an_unloaded_one_neither():
 def test_touchdowns_early_and_missed():
     planned, part = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.7, 0.3, 1.0, 1.0])
     felt = np.array([True, True, False, True])
-    assert touchdown.early(True, planned, part, felt).tolist() == [True, False, False, False]
-    assert not touchdown.early(False, planned, part, felt).any()
+    assert touchdown.early(True, planned, part, felt, False).tolist() == [True, False, False, False]
+    assert not touchdown.early(True, planned, part, felt, True).any()  # in a sidestep the foot goes on
+    assert touchdown.early(True, planned, part + 0.1, felt, True).tolist() == [True, False, False, False]
+    assert not touchdown.early(False, planned, part, felt, False).any()
     reaching, since = touchdown.missed(True, planned, felt, np.zeros(4), np.zeros(4), DT)
     assert reaching.tolist() == [False, False, True, False]
     assert since[2] == DT

@@ -36,12 +36,18 @@ def walk(robot, solver, seconds=1.0, **options):
 
 
 def test_walk_is_that_of_the_referee(cheetah):
-    """Both solve the same programs: after a second of trot they are within a hundredth of a millimetre."""
+    """Both solve the same programs: after a second of trot trunk and feet are within a hundredth of a millimetre.
+
+    Solutions that differ by 1e-10 may let a joint slip out of its dry friction a tick earlier: 4e-5 rad, for a while.
+    """
     inside, one = walk(cheetah, "inside")
     outside, other = walk(cheetah, "daqp")
     assert inside.controller_is_compiled
     assert not outside.controller_is_compiled
-    np.testing.assert_allclose(one.q[-1], other.q[-1], atol=1e-5)
+    np.testing.assert_allclose(one.q[-1][:7], other.q[-1][:7], atol=2e-6)
+    feet = [ff.kinematics.foot_positions(cheetah, rec.q[-1]) for rec in (one, other)]
+    np.testing.assert_allclose(feet[0], feet[1], rtol=0.0, atol=1e-5)
+    np.testing.assert_allclose(one.q[500], other.q[500], rtol=0.0, atol=1e-6)
 
 
 def test_events_of_a_compiled_walk_are_those_of_one_in_python(cheetah):

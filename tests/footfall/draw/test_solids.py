@@ -247,3 +247,21 @@ def test_mjcf_is_drawn_from_its_meshes_and_shapes(tmp_path):
     solids = [solid for body in look_of(robot).bodies for solid in body]
     assert len(solids) == 1  # the sphere is for collisions alone
     assert solids[0].vertices[:, 2].max() == pytest.approx(5.0)
+
+
+LEGGED = """<robot name="r"><link name="body"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+<{kind}><geometry><box size="0.4 0.2 0.1"/></geometry></{kind}></link><link name="leg"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1"/></inertial><{kind}><origin xyz="0 0 -0.3"/>
+<geometry><sphere radius="0.02"/></geometry>
+</{kind}></link><joint name="hip" type="revolute"><parent link="body"/><child link="leg"/><origin xyz="0.2 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("kind", "spans"), [("collision", 0.3), ("visual", 0.04)])
+def test_a_leg_that_only_collides_with_its_foot_is_drawn_as_a_rod(tmp_path, kind, spans):
+    (tmp_path / "r.urdf").write_text(LEGGED.format(kind=kind))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        look = look_of(load_model(tmp_path / "r.urdf", feet=["leg"]))
+    vertices = np.concatenate([solid.vertices for solid in look.bodies[1]])
+    assert np.ptp(vertices[:, 2]) == pytest.approx(spans, abs=0.05)

@@ -41,6 +41,32 @@ def test_a_speed_is_the_walks_own_and_later_plans_take_over_at_their_times():
     assert gone == pytest.approx(0.2, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    "said",
+    [{"step": 0.12}, {"side": 0.06}, {"turn": 0.2}, {"height": 0.07}, {"time": 0.5}, {"step": -0.1, "turn": -0.1}],
+)
+def test_words_are_the_arguments_of_plan_walk(said):
+    robot = ff.load("xiling")
+    words = " ".join(f"{key}={value}" for key, value in said.items())
+    plan = named_plan(robot, f"trot {words} cycles=4")
+    arguments = {"swing_time" if key == "time" else key: value for key, value in said.items()}
+    usual = {"swing_time": plan.swing_time, "height": plan.height, "rest": plan.rest, "step": plan.step}
+    other = ff.gait.plan_walk(robot, "trot", **{**usual, "cycles": 4, **arguments})
+    for t in np.linspace(0.0, plan.duration, 7):
+        for part in ("position", "euler", "feet", "load"):
+            np.testing.assert_allclose(getattr(plan.at(t), part), getattr(other.at(t), part), atol=1e-12)
+    assert np.allclose([getattr(plan, "swing_time" if k == "time" else k) for k in said], list(said.values()))
+
+
+def test_a_plan_without_a_time_begins_where_the_one_before_rests():
+    robot = ff.load("xiling")
+    plan = named_plan(robot, "walk step=0.1 cycles=2; yaw degrees=5; trot cycles=2", duration=60.0)
+    walk, yaw = plan.first.first, plan.first
+    assert yaw.when == pytest.approx(walk.duration)
+    assert plan.when == pytest.approx(yaw.duration)
+    assert walk.cycles == 2
+
+
 def test_plans_run_from_the_command_line(tmp_path):
     out = tmp_path / "plan.mcap"
     found = simulated(
@@ -66,7 +92,11 @@ def test_kinematics_of_pd_are_chosen_on_the_command_line(inverse):
     ("words", "says"),
     [
         (["--controller", "plan", "--plan", "gallop"], "walk, trot, postures, yaw"),
-        (["--controller", "plan", "--plan", "walk; trot"], "a name followed by others with their times"),
+        (["--controller", "plan", "--plan", "walk; late: trot"], "a name followed by others with their times"),
+        (["--controller", "plan", "--plan", "walk stp=0.1"], "did you mean 'step'"),
+        (["--controller", "plan", "--plan", "walk step"], "needs a number"),
+        (["--controller", "plan", "--plan", "walk time=1e-9"], "at most 10000 cycles"),
+        (["--controller", "plan", "--plan", "walk step=0.1", "--speed", "0.1"], "leave out the speed"),
         (["--controller", "plan", "--plan", "walk; 4: trot; 3: walk"], "a name followed by others with their times"),
         (["--controller", "plan", "--speed", "9"], "out of reach"),
         (["--controller", "plan", "--gait", "trot"], "takes no gait"),

@@ -91,7 +91,7 @@ def test_what_is_no_part_is_refused_in_a_sentence():
     ("robot", "options", "words"),
     [
         (5, {}, "robot must be a name, a model file or a Robot, got int"),
-        ("xiling", {"rewards": quiet}, "rewards are functions by name, as .'calm': calm., got function"),
+        ("xiling", {"rewards": quiet}, "rewards .* got function"),
         (
             "xiling",
             {"command": ff.Command(forward=0.3)},

@@ -94,3 +94,16 @@ def test_compare_runs_a_users_simulation_in_both_and_leaves_it_as_it_is():
     with pytest.raises(ff.InputError, match="leave out the sensors"):
         ff.compare(ff.Simulation(ROBOT, sensors=ff.sensing.Sensors.realistic(1)))
     np.testing.assert_array_equal(both.footfall.time, both.mujoco.time)
+
+
+def test_compare_goes_on_from_where_a_simulation_is_with_its_time_and_pushes():
+    hold = ff.control.Hold("stand", kp=60.0, kd=2.0)
+    sim = ff.Simulation(ROBOT, hold, pushes=[ff.Push(start=0.45, duration=0.1, force=(0.0, 30.0, 0.0))])
+    sim.run(0.4)
+    both = ff.compare(sim, 0.3)
+    np.testing.assert_array_equal(both.footfall.time, both.mujoco.time)
+    assert both.mujoco.time[0] == pytest.approx(0.401)
+    for rec in (both.footfall, both.mujoco):
+        sideways = rec.trunk_velocity[:, 1]
+        assert np.abs(sideways[:45]).max() < 0.1 * np.abs(sideways[50:160]).max()  # pushed when the clock says so
+    assert "trunk" in repr(both)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from footfall.errors import InputError, ModelError
+from footfall.kinematics import foot_positions, frame_pose, inverse
 from footfall.robot import Actuator, Foot, Joint, Link, Pose, Provenance, Robot, Rotor, library
 from footfall.robot.model.shapes import tensor
 
@@ -177,7 +178,7 @@ def test_an_axis_is_normalised():
                     Link(name="rod", mass=1.0, inertia=GOOD),
                 ]
             },
-            "robot 'arm' has two of the link 'rod'",
+            "robot 'arm' has two links named 'rod'",
         ),
         (
             {
@@ -186,7 +187,7 @@ def test_an_axis_is_normalised():
                     Foot(name="tip", link="base", position=(0, 0, 0)),
                 ]
             },
-            "two of the foot 'tip'",
+            "two feet named 'tip'",
         ),
         (
             {"feet": [Foot(name="tip", link="toe", position=(0, 0, 0))]},
@@ -205,7 +206,7 @@ def test_bad_robots_are_refused_in_one_sentence(change, message):
 
 def test_two_joints_of_one_name_are_refused():
     links = [Link(name=name, mass=1.0, inertia=GOOD) for name in "abc"]
-    with pytest.raises(ModelError, match="two of the joint 'j'"):
+    with pytest.raises(ModelError, match="two joints named 'j'"):
         Robot(
             name="r",
             links=links,
@@ -348,3 +349,43 @@ def test_digest_changes_with_any_number(name):
     modes = {robot.replace(rotors=mode).digest for mode in ("none", "armature", "exact")}
     assert len(modes) == 3
     assert robot.replace(floating=False).digest not in seen
+
+
+@pytest.mark.parametrize("name", ["mini_cheetah", "xiling", "dynakat"])
+def test_feet_are_found_by_the_spellings_of_other_makers_and_links_are_never_taken_for_feet(name):
+    robot = library.load(name)
+    q, _ = robot.state("stand")
+    spellings = {
+        "LF": ("FL", "fl", "FL_foot", "front_left", "LF_FOOT"),
+        "RF": ("FR", "front-right", "toe_fr"),
+        "LH": ("RL", "HL", "rear_left_foot", "hind_left"),
+        "RH": ("RR", "HR", "back_right_paw"),
+    }
+    for foot, others in spellings.items():
+        for other in others:
+            assert robot.foot_index(other) == robot.foot_names.index(foot)
+            np.testing.assert_array_equal(frame_pose(robot, q, other).p, frame_pose(robot, q, foot).p)
+        assert robot.foot(robot.foot(foot).link).name == foot
+    for nothing in ("FL_hip", "left", "front", "foot", "", "FL2", 3, None):
+        with pytest.raises(InputError, match="unknown foot"):
+            robot.foot(nothing)
+    with pytest.raises(InputError, match="unknown link or foot"):
+        frame_pose(robot, q, "FL_hip_nowhere")
+    np.testing.assert_array_equal(frame_pose(robot, q, "base").p, q[:3])
+    trunk = frame_pose(robot, q, robot.trunk)
+    np.testing.assert_array_equal(frame_pose(robot, q, "trunk").p, trunk.p)
+    raised = foot_positions(robot, q)[2] + [0.0, 0.0, 0.03]
+    found = [inverse(robot, {key: raised}, q=q).joints for key in ("LH", "RL")]
+    np.testing.assert_array_equal(*found)
+    with pytest.raises(InputError, match="foot LH has two targets"):
+        inverse(robot, {"LH": raised, "RL": raised}, q=q)
+
+
+def test_parts_are_found_by_number_and_by_name():
+    robot = library.load("mini_cheetah")
+    assert robot.joints["LF_knee"] is robot.joint("LF_knee")
+    assert robot.links["trunk"] is robot.links[0]
+    assert robot.joints[:2] == tuple(robot.joints)[:2]
+    assert type(robot.replace({"trunk.mass": 4.0}).links) is type(robot.links)
+    with pytest.raises(InputError, match="unknown joint 'FL_knee'"):
+        robot.joints["FL_knee"]

@@ -11,10 +11,10 @@ from model_samples import small_mjcf, small_urdf
 
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, MissingExtraError, ModelError
-from footfall.robot.files.feet import leg_of
 from footfall.robot.files.mesh import fit_sphere
 from footfall.robot.files.mjcf_guard import left_out
 from footfall.robot.files.urdf_mjcf import ModelWarning, load_model, read_draft
+from footfall.robot.model.legs import leg_of
 from footfall.robot.model.parts import Foot
 from footfall.spatial.transform import Transform
 

@@ -95,7 +95,7 @@ def test_a_template_without_links_is_called_one(tmp_path):
 
 def test_an_inertia_without_mass_is_left_out_with_a_remark(tmp_path):
     path = urdf(tmp_path, more=link("tail", "0.0") + joint("t", "trunk", "tail", kind="fixed"))
-    with pytest.warns(ModelWarning, match="link 'tail' has an inertia and no mass: its inertia is left out"):
+    with pytest.warns(ModelWarning, match="link 'tail' .* no mass"):
         robot = ff.load(path)
     with pytest.raises(ModelError, match="mass of link 'tail' must be positive, since it has an inertia"):
         ff.load(urdf(tmp_path, more=link("tail", "0.0") + joint("t", "trunk", "tail")))

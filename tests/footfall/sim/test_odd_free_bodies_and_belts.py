@@ -89,7 +89,7 @@ def test_a_closed_loop_of_a_controller_that_draws_numbers_has_no_derivative():
 )
 def test_what_a_simulation_was_made_of_is_not_assigned_in_vain(name, value):
     sim = swinging()
-    with pytest.raises(InputError, match=f"keeps the {name} it was made with"):
+    with pytest.raises(InputError, match=f"the {name} of a simulation cannot be changed"):
         setattr(sim, name, value)
     sim.command, sim.pushes = (
         ff.Command(forward=0.1),

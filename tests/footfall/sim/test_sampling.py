@@ -4,11 +4,23 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from cuda_on_processor import COMPILER, emulate, pointer
 
 import footfall as ff
 from footfall.control import Moment, PlanningTask, Sampling
 from footfall.errors import FootfallError, InputError
-from footfall.sim.sampling import METHODS, SPLINES, average, planning_contact, predict, rollout, spline_weights
+from footfall.sim.sampling import (
+    METHODS,
+    SPLINES,
+    ControllerParameters,
+    CudaRollouts,
+    average,
+    feedback_gains,
+    planning_contact,
+    predict,
+    rollout,
+    spline_weights,
+)
 from footfall.sim.sampling_tasks import TASKS, GetUp, Hop, Walk, task_named
 
 CHEETAH = ff.load("mini_cheetah")
@@ -61,16 +73,28 @@ def test_a_rollout_is_the_sum_of_the_costs_of_the_steps_that_are_predicted():
     planner, nj = controller._planner, CHEETAH.nj
     knots = 0.1 * np.random.default_rng(3).normal(size=(7, 4, nj))
     weights = spline_weights(0.01 * (np.arange(planner.horizon) + 0.5), 4, planner.interval, "cubic")
-    found = planner.rollout(
-        *(x.astype(np.float32) for x in (sim.q, sim.v, knots, weights)), np.zeros(0, np.float32), np.float32(0.0)
-    )
+    rest = np.zeros(0, np.float32), np.float32(0.0), np.zeros(6, np.float32), ()
+    found = planner.rollout(*(x.astype(np.float32) for x in (sim.q, sim.v, knots, weights)), *rest)
     for k in range(2):
-        assert rollout(planner.model, sim.q, sim.v, knots[k], weights, np.zeros(0), 0.0) == pytest.approx(
+        assert rollout(planner.model, sim.q, sim.v, knots[k], weights, *rest) == pytest.approx(
             float(found[k]), rel=2e-3
         )
-    q, v = predict(planner.model, sim.q, sim.v, weights @ knots[0])
-    assert np.isfinite(q).all()
+    (q, v, _), (path, _) = predict(planner.model, sim.q, sim.v, weights @ knots[0], 0.0, np.zeros(6), ())
     assert np.isfinite(v).all()
+    assert np.array_equal(path[-1], q)
+
+
+def test_feedback_gains_are_the_derivative_of_the_average_by_the_state():
+    random = np.random.default_rng(5)
+    knots, costs, slopes = random.normal(size=(40, 3, 2)), random.uniform(size=40), random.normal(size=(40, 4))
+
+    def mean(x):
+        weights = np.exp(-(costs + slopes @ x) / 0.5)
+        return np.tensordot(weights / weights.sum(), knots, 1)
+
+    gains, step = feedback_gains(costs, knots, slopes, 0.5), 1e-5
+    for k, x in enumerate(step * np.eye(4)):
+        assert np.allclose(gains[..., k], (mean(x) - mean(-x)) / (2.0 * step), atol=1e-8)
 
 
 def test_planning_contact_is_as_stiff_as_the_robot_is_heavy():
@@ -124,6 +148,71 @@ def test_it_hops():
     assert 0.07 < lowest.max() < 0.2
 
 
+# -- what a plan holds, and how it is made ---------------------------------------------------------------------------
+def crouches(**options):
+    """Return how far from a crouch of 5 cm a robot ends that is planned for."""
+
+    def low(robot, now):
+        return 300.0 * (now.q[2] - STAND + 0.05) ** 2 + np.sum(now.v[:3] ** 2) + 0.02 * np.sum(now.target**2)
+
+    sim = standing(Sampling(low, samples=64, knots=4, **options))
+    sim.run(1.0)
+    return abs(float(sim.q[2]) - STAND + 0.05)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"spline": "zero"},
+        {"spline": "linear", "method": "cem", "iterations": 2},
+        {"feedback": 8},
+        {"noise": np.linspace(0.05, 0.3, 4)[:, None]},
+        {"planned": "torques", "noise": 0.05},
+    ],
+    ids=["zero", "cem", "feedback", "noise per knot", "torques"],
+)
+def test_it_crouches_whatever_a_plan_holds_and_however_it_is_made(options):
+    assert crouches(**options) < 0.03
+
+
+def test_it_plans_numbers_of_any_traced_controller():
+    def fast(robot, now):
+        return 10.0 * (now.v[3] - 0.3) ** 2 + 5.0 * now.v[2] ** 2 + 0.01 * now.target[0] ** 2
+
+    trot = ff.control.JointPD.tuned(CHEETAH, "trot")
+    stride = ControllerParameters(trot, ("command.forward",), scale=(0.3,))
+    planner = Sampling(fast, planned=stride, samples=32, knots=5, noise=0.5)
+    sim = standing(planner, command=ff.Command())
+    assert sim.run(3.0).mean_velocity(after=1.5)[0] == pytest.approx(0.3, abs=0.12)
+
+
+def test_parameters_that_a_controller_does_not_have_are_refused():
+    trot = ff.control.JointPD.tuned(CHEETAH, "trot")
+    with pytest.raises(InputError, match="did you mean"):
+        ControllerParameters(trot, ("command.forwards",))
+    with pytest.raises(InputError, match=r"controller\.strid"):
+        ControllerParameters(trot, ("strid",))
+
+
+def test_the_terminal_value_counts_once_at_the_end():
+    class Ends(PlanningTask):
+        def cost(self, robot, now):
+            return 0.0 * now.q[2]
+
+        def terminal(self, robot, now):
+            return now.q[2] + 0.0 * now.target[0]
+
+    controller = Sampling(Ends(), samples=16)
+    sim = standing(controller)
+    sim.run(0.005)
+    planner = controller._planner
+    weights = np.zeros((5, controller.knots))
+    rest = np.zeros(0), 0.0, np.zeros(6), ()
+    found = rollout(planner.model, sim.q, sim.v, np.zeros((controller.knots, CHEETAH.nj)), weights, *rest)
+    (q, _, _), _ = predict(planner.model, sim.q, sim.v, np.zeros((5, CHEETAH.nj)), 0.0, np.zeros(6), ())
+    assert found == pytest.approx(q[2], rel=1e-12)
+
+
 # -- a controller like any other ---------------------------------------------------------------------------------------
 def test_a_run_repeats_bit_for_bit_by_its_seed():
     first, again, other = (standing(Sampling(still, samples=32, seed=s)).run(0.2).q for s in (4, 4, 5))
@@ -132,7 +221,7 @@ def test_a_run_repeats_bit_for_bit_by_its_seed():
 
 
 def test_a_plan_takes_effect_one_period_after_the_state_it_was_made_from():
-    controller = Sampling(still, samples=16)
+    controller = Sampling(lambda robot, now: (now.q[2] - STAND + 0.1) ** 2, samples=64)
     standing(controller).run(0.001)
     memory, sensed = controller.start(CHEETAH), ff.Simulation(CHEETAH).sensed
     _, after = controller(0.0, CHEETAH, sensed, ff.Command(), memory)
@@ -170,6 +259,9 @@ def test_costs_that_cannot_be_used_are_refused_with_a_sentence():
         ({"plan_rate": 30.0}, "multiple"),
         ({"kp": float("nan")}, "kp"),
         ({"temperature": -1.0}, "temperature"),
+        ({"noise": (0.1, float("nan"))}, "noise"),
+        ({"planned": "torque"}, "did you mean"),
+        ({"feedback": -1}, "feedback"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(options, culprit):
@@ -209,3 +301,31 @@ def test_tasks_need_four_feet_and_unknown_ones_are_answered_with_the_nearest():
         task_named("walks", CHEETAH)
     with pytest.raises(InputError, match="four feet"):
         task_named("walk", ff.load("biped"))
+
+
+# -- threads and the GPU -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("options", [{"threads": 2}, {"background": True}], ids=["threads", "background"])
+def test_threads_give_the_bits_of_one(options):
+    one, other = (standing(Sampling(still, samples=40, seed=3, **given)).run(0.1).q for given in ({}, options))
+    assert np.array_equal(one, other)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+def test_rollouts_on_a_gpu_give_the_costs_of_lanes(tmp_path):
+    controller = Sampling(Walk(robot=CHEETAH), knots=3, samples=8)
+    sim = standing(controller)
+    sim.run(0.005)
+    planner, n = controller._planner, 8
+    task = planner.model.task
+    goal = controller.goal_now(task.goal(0.0, sim.q, sim.v, ff.Command(), task.start(CHEETAH))[0])
+    weights = spline_weights(0.01 * np.arange(planner.horizon), 3, planner.interval, "cubic")
+    knots = np.float32(0.1 * np.random.default_rng(3).normal(size=(n, 3, 12)))
+    shared = weights, goal, 0.1, np.zeros(6), ()
+    kernel = CudaRollouts(planner.model, sim.q, sim.v, knots[0].astype(float), *shared)
+    library = emulate(kernel.program, kernel.layout, np.float32, tmp_path)
+    rest, out = np.ascontiguousarray(knots.reshape(n, -1).T), np.zeros((1, n), np.float32)
+    library.run_evaluate(None, pointer(rest), pointer(kernel.numbers(sim.q, sim.v, *shared)), pointer(out), n)
+    singles = [np.asarray(x, np.float32) if np.size(x) else x for x in shared]
+    lanes = planner.rollout(np.float32(sim.q), np.float32(sim.v), knots, *singles)
+    assert np.allclose(out[0], lanes, rtol=1e-3)

@@ -153,10 +153,10 @@ class Interface:
         lists = {key: _broadcast(full[key], len(joints), f"{key} of {where}", "joint") for key in _LISTS}
         parts = {key: _broadcast(full[key], len(terms), f"{key} of {where}", "part") for key in _TERM_LISTS}
         if "clock" in terms and not full["clock_period"]:
-            raise InputError(f"{where} observes a clock and lacks its clock_period")
+            raise InputError(f"{where} observes a clock but lacks its clock_period")
         scan = _scan_points(full[_SCAN_POINTS], where)
         if ("heights" in terms) != bool(scan):
-            raise InputError(f"{where} observes heights where it says {_SCAN_POINTS}, and only there")
+            raise InputError(f"{where} must give {_SCAN_POINTS} if and only if it observes heights")
         return Interface(
             robot=full["robot"],
             joints=tuple(joints),
@@ -182,7 +182,7 @@ class Interface:
 
 def _broadcast(values: Sequence[float], count: int, what: str, each: str) -> ndarray:
     if len(values) not in (1, count):
-        raise InputError(f"{what} must be one number or one a {each} ({count}), got {len(values)}")
+        raise InputError(f"{what} must be one number, or one per {each} ({count}), got {len(values)}")
     return np.full(count, values[0]) if len(values) == 1 else np.array(values, float)
 
 

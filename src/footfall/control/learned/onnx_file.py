@@ -102,7 +102,7 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     """The operations that the first output needs, each of a kind that we read."""
     inner = model.graph
     if not inner.node or len(inner.node) > _MAX_NODES:
-        raise InputError(f"{file} holds no network that a policy could be ({len(inner.node)} operations)")
+        raise InputError(f"{file} holds no network that could be a policy ({len(inner.node)} operations)")
     versions = {entry.domain: entry.version for entry in model.opset_import}
     if not 9 <= versions.get("", 0) <= NEWEST_OPSET:
         raise InputError(f"{file} is of ONNX opset {versions.get('', 0)}: 9 to {NEWEST_OPSET} are supported")
@@ -110,7 +110,7 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     fed = [value for value in inner.input if value.name not in constants]
     if len(fed) != 1:
         names = ", ".join(value.name for value in fed) or "none"
-        raise InputError(f"{file} has the inputs {names}: only a policy that sees one observation is supported")
+        raise InputError(f"{file} has the inputs {names}: only policies with one input are supported")
     nodes = []
     for node in inner.node:
         if node.op_type == "Constant":
@@ -132,13 +132,13 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
     for node in used:
         loose = [key for key in node.reads if key not in known]
         if loose:
-            raise InputError(f"{file}: an operation {node.operation} reads '{loose[0]}', which nothing gives")
+            raise InputError(f"{file}: an operation {node.operation} reads '{loose[0]}', which no operation computes")
         known.update(node.writes)
     _check_sizes(network, file)
     with np.errstate(all="ignore"):
         given = np.asarray(network(np.zeros(network.inputs)))  # a network whose parts do not fit fails here
     if given.ndim != 1 or not all(np.isfinite(x).all() for x in network.constants.values() if x.dtype.kind == "f"):
-        raise InputError(f"the policy {file} holds numbers that are not finite, or gives no list of actions")
+        raise InputError(f"the policy {file} holds numbers that are not finite, or does not return a vector of actions")
     return Graph(
         reads=read, writes=out, inputs=network.inputs, outputs=len(given), nodes=used, constants=network.constants
     )

@@ -57,7 +57,8 @@ MAX_SPEED = 10.0  # [m/s]
 class Drive:
     """How a policy is connected to a robot: an action of 1 moves a joint by ``reach`` [rad] from standing, under PD.
 
-    Gains in N m/rad and N m s/rad. The gait is the clock that the policy hears, and when each foot should be down.
+    Gains in N m/rad and N m s/rad. The gait defines the clock in the observations and when each foot should be in
+    contact.
     """
 
     gait: Gait = field(default_factory=lambda: trot(period=0.4, duty=0.55))
@@ -66,8 +67,8 @@ class Drive:
     reach: float = 0.5
     rate: float = 50.0  # [Hz]
     history: int = 1  # observations that it sees, the oldest first
-    scan: ScanPoints = ()  # where it sees how high the ground is, forward and left of the trunk [m]
-    observations: tuple[str, ...] = ()  # what it sees, in order, of ``OBSERVATIONS``; the usual ones where it is empty
+    scan: ScanPoints = ()  # points of its height scan, forward and left of the trunk [m]
+    observations: tuple[str, ...] = ()  # observation terms in order, of ``OBSERVATIONS``; empty: the default ones
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -78,7 +79,7 @@ class Drive:
             if name not in OBSERVATIONS:
                 raise unknown("observation", name, OBSERVATIONS)
         if self.observations and ("heights" in self.observations) != bool(self.scan):
-            raise InputError("a Drive observes heights if and only if it has a scan, the points where it does")
+            raise InputError("a Drive needs a scan (the points of its height scan) if and only if it observes heights")
         for key in ("kp", "kd", "reach"):
             check_gain(getattr(self, key), f"{key} of a Drive", ())
 
@@ -138,7 +139,7 @@ class Drive:
         return {name: known[name] for name in self.observations or usual}
 
     def term_slice(self, robot: Robot, name: str) -> slice:
-        """Where a part lies in what is observed at one time."""
+        """Return the slice of a term in an observation."""
         at = 0
         for key, (count, _) in self.terms(robot).items():
             if key == name:
@@ -173,11 +174,11 @@ class Drive:
         )
 
     def frame_bounds(self, robot: Robot) -> Float[ndarray, "no"]:
-        """The most of each number that is observed at one time."""
+        """Return bounds of each number of one observation."""
         return np.concatenate([np.full(count, most) for count, most in self.terms(robot).values()])
 
     def bounds(self, robot: Robot) -> Float[ndarray, "no"]:
-        """The most of each number of an observation, with those before it."""
+        """Return bounds of each number of an observation, history included."""
         return np.tile(self.frame_bounds(robot), self.history)
 
 
@@ -191,9 +192,9 @@ class Policy(Summarised, Controller):
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
-    joints: tuple[str, ...] = ()  # of the robot that it was learned on, in order; () where its file does not say
+    joints: tuple[str, ...] = ()  # of the robot that it was trained on, in order; () if unknown
     task: str = "walk"  # that it was learned for
-    ground: Ground | None = None  # that it sees around it, if it does
+    ground: Ground | None = None  # terrain around the robot, if it observes it
 
     NOT_IN_DIGEST = ("joints", "task")
     info = ControllerInfo(follows_command=True)
@@ -208,11 +209,11 @@ class Policy(Summarised, Controller):
 
     @property
     def gait(self) -> Gait:
-        """The clock that it hears."""
+        """The gait clock of its observations."""
         return self.drive.gait
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Joints to start from [rad]."""
+        """Return the initial joint positions [rad]."""
         return _stand(robot)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
@@ -220,7 +221,7 @@ class Policy(Summarised, Controller):
         return dict.fromkeys(("forward", "sideways", "turn"), np.inf)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The memory before the first tick: the last action, and what it saw before."""
+        """Return the initial memory: the last action and previous observations."""
         self.check_fits(robot)
         if self.sees_ground and self.ground is None:
             raise InputError(NO_GROUND_MESSAGE)
@@ -238,11 +239,11 @@ class Policy(Summarised, Controller):
         return bool(self.drive.scan)
 
     def over(self, ground: Ground) -> Policy:
-        """Return this policy with a ground to see."""
+        """Return this policy with a known ground."""
         return replace(self, ground=ground)
 
     def check_fits(self, robot: Robot) -> None:
-        """Refuse a robot that it cannot drive."""
+        """Raise an error if it does not fit a robot."""
         size, seen = len(self.weights[-1][1]), len(self.drive.bounds(robot))
         if size != robot.nj or seen != len(self.mean):
             raise InputError(f"this policy drives '{self.robot}' with {size} joints, not '{robot.name}' ({robot.nj})")
@@ -267,7 +268,7 @@ class Policy(Summarised, Controller):
         memory: dict[str, ndarray],
         heights: Float[ndarray, "k"] | tuple[()] = (),
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
+        """Run a tick with measured ground heights, for a policy that observes them."""
         drive = self.drive
         now = drive.observe(robot, t, sensed, command, memory["action"], heights)
         after = {}
@@ -283,7 +284,7 @@ class Policy(Summarised, Controller):
 
     # -- files -------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, robot: Robot | None = None) -> None:
-        """Write an .npz of plain arrays in single precision, or an .onnx with words on how it is wired.
+        """Save as .npz (plain arrays in single precision) or .onnx (with metadata on its wiring).
 
         ``robot``: the one that it drives, whose joints, pose and gains an .onnx tells; else the library's of its name.
         """
@@ -346,21 +347,21 @@ class Policy(Summarised, Controller):
         except OSError as error:
             raise InputError(f"cannot read the policy {file}: {error.strerror or error}") from None
         except NoArchive as error:
-            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+            raise InputError(f"{file} is not a policy of footfall: {error}") from None
         if "words" not in arrays:
-            raise InputError(f"{file} is not a policy of footfall's")
+            raise InputError(f"{file} is not a policy of footfall")
         check_version(file, version_in(arrays), FORMAT)
         try:
             policy = _policy_of_archive(arrays)
         except InputError as error:
-            raise InputError(f"{file} is not a policy of footfall's: {error}") from None
+            raise InputError(f"{file} is not a policy of footfall: {error}") from None
         except SPOILED:
-            raise InputError(f"{file} is not a policy of footfall's") from None
+            raise InputError(f"{file} is not a policy of footfall") from None
         policy.check(file)
         return policy
 
     def check(self, file: str | Path) -> None:
-        """Refuse layers that do not fit together, or numbers that are not finite."""
+        """Raise an error for layers that do not fit together, or numbers that are not finite."""
         numbers = [self.mean, self.spread, *(x for layer in self.weights for x in layer)]
         flat = all(x.ndim == 1 for x in (self.mean, self.spread, *(b for _, b in self.weights)))
         sizes = [self.mean.size, *(b.size for _, b in self.weights)]

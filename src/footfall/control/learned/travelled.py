@@ -28,7 +28,7 @@ class ImportedPolicy(Controller):
 
     network: Graph
     interface: Interface
-    ground: Ground | None = None  # that it sees around it, if it does
+    ground: Ground | None = None  # terrain around the robot, if it observes it
 
     info = ControllerInfo(follows_command=True)
 
@@ -60,7 +60,7 @@ class ImportedPolicy(Controller):
         return self.interface.robot
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Joints to start from [rad]."""
+        """Return the initial joint positions [rad]."""
         return self._to_robot(robot, self.interface.default)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
@@ -94,7 +94,7 @@ class ImportedPolicy(Controller):
         memory: dict[str, ndarray],
         heights: Float[ndarray, "k"] | tuple[()] = (),
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        """A tick with heights of the ground that somebody else has measured, where the policy sees them."""
+        """Run a tick with measured ground heights, for a policy that observes them."""
         it = self.interface
         now = self.observation(t, robot, sensed, command, memory["action"], heights)
         past = append_history(memory["past"], memory["seen"][0] > 0.5, now)
@@ -112,7 +112,7 @@ class ImportedPolicy(Controller):
         return bool(self.interface.scan)
 
     def over(self, ground: Ground) -> ImportedPolicy:
-        """Return this policy with a ground to see."""
+        """Return this policy with a known ground."""
         return replace(self, ground=ground)
 
     def action(self, observation: PyTree) -> PyTree:

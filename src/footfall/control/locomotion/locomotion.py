@@ -37,6 +37,7 @@ from footfall.control.locomotion.whole_body import LocomotionGains
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, TraceError, unknown
 from footfall.gait.pattern import LEGS, Gait, trot
+from footfall.hints import LOCOMOTION, names_arguments
 from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
@@ -47,13 +48,14 @@ _FULL_STRIDE_SPEED = 0.5  # [m/s] of command, from which on what swings with the
 _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
 
 
+@names_arguments("argument of Locomotion", LOCOMOTION)
 @dataclass(eq=False, kw_only=True)
 class Locomotion(Controller):
     """Whole-body control or MPC of a quadruped that follows a velocity command.
 
-    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
-    ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
-    solution, sensors that report what is not a number. Each is reported when it begins, as an event of recordings.
+    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC followed by the whole-body QP.
+    ``log`` lists problems with their times: clipped commands, QPs without a solution, sensor readings that are not
+    finite. Each is reported when it begins, as an event of recordings.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -66,7 +68,7 @@ class Locomotion(Controller):
     gains: LocomotionGains = field(default_factory=LocomotionGains)
     reflexes: Given = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
-    reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
+    reach: Reach | None = None  # task of an arm; without one it keeps its posture
 
     info = ControllerInfo(follows_command=True, uses_foot_forces=True, long_to_compile=True)
     NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
@@ -97,7 +99,7 @@ class Locomotion(Controller):
         self._compile: Callable[..., PyTree] | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """The joints it stands with, for the start of a run."""
+        """Return the joint positions in which a run starts."""
         return standing_joints(robot, self.hip_height)
 
     def gait_phase(self, memory: Memory, t: Scalar) -> tuple[PyTree, PyTree]:
@@ -123,6 +125,13 @@ class Locomotion(Controller):
             raise InputError(
                 f"locomotion needs a floating robot with the feet {', '.join(LEGS)}, and robot '{robot.name}' has {has}"
             )
+        if self.stage == "whole_body" and actuated_joints(robot) is None:
+            for motor in robot.actuators:
+                if type(motor.torque_limit) is float and motor.torque_limit == 0.0:
+                    raise InputError(
+                        f"the whole-body QP needs a torque at every joint, and '{motor.joint}' of robot '{robot.name}'"
+                        " has none: mpc and balance walk with it"
+                    )
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops cannot reach with an arm")
         if wheels_of(robot) and self.stage != "whole_body":
@@ -166,7 +175,7 @@ class Locomotion(Controller):
         self._tick: Callable[..., PyTree] = lambda *arguments: locomotion_tick(self.model, *arguments)
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
-        """Compile what can be; called by the simulation, which has the compiler."""
+        """Compile the controller; called by the simulation."""
         self._set_up(robot, gravity)
         self._compile = compile
         self._compile_tick(robot)
@@ -195,14 +204,14 @@ class Locomotion(Controller):
         return joint_command, after
 
     def refresh_memory(self, memory: Memory) -> Memory:
-        """The memory, which knows the gait that is wanted now."""
+        """Return the memory, updated with the current gait."""
         goal, hand = gait_numbers(self.gait), memory.hand if self.reach is None else self.reach.goal
         if _alike(memory.gait_goal, goal) and (hand is memory.hand or _alike(memory.hand, hand)):
             return memory
         return dataclasses.replace(memory, gait_goal=goal, hand=hand)
 
     def log_ticks(self, times: ndarray, command: Command, before: Memory, rows: Memory) -> None:
-        """Log what happened in ticks that were run without Python: ``rows`` has the memories after them."""
+        """Log the events of compiled ticks; ``rows`` has the memories after them."""
         if not len(times):
             return
         if self.log:
@@ -277,8 +286,8 @@ def _same(one: Robot, other: Robot) -> bool:
         return True
     if digest_of(other) is None:
         raise TraceError(
-            "Locomotion plans with the robot's numbers, and here some of them are inputs: FixedModel(Locomotion(),"
-            " robot) plans with those of the robot it is given"
+            "Locomotion needs constant robot parameters, and here some of them are inputs: FixedModel(Locomotion(),"
+            " robot) plans with the parameters of the given robot"
         )
     if one.digest != other.digest:
         return False

@@ -38,9 +38,9 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 class Reach:
     """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
-    rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
-    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program. speed: with
-    which the point comes at most [m/s].
+    rotation: R_WL that the link is to have; None leaves it free. force: contact force of the link on its environment
+    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, and its weight in the whole-body QP. speed:
+    largest speed of the point [m/s].
     """
 
     link: str
@@ -90,7 +90,7 @@ def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot
     if link not in robot.tree.frames:
         raise unknown("link to reach with", link, robot.tree.frames, f"robot '{robot.name}' has")
     if not arm_joints(robot, link):
-        raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it and no foot")
+        raise InputError(f"link '{link}' of robot '{robot.name}' cannot reach: no joint moves it without moving a foot")
     return robot.replace(feet=[*robot.feet, Foot(name="hand", link=link, position=np.array(point))], poses={})
 
 

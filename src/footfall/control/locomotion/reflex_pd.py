@@ -36,7 +36,7 @@ class ReflexPD(Controller):
     """Joint PD on the foot trajectories of a gait driven by oscillators, with reflexes that change the trajectories.
 
     ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
-    response ``speed_gait`` changes to, with its gains. What begins to act is in ``log``, and an event of a recording.
+    response ``speed_gait`` changes to, with its gains. Activations are listed in ``log`` and recorded as events.
     """
 
     gait: Gait
@@ -51,7 +51,7 @@ class ReflexPD(Controller):
     faster_gains: tuple[float, float] | None = None
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
-    friction: float = 0.6  # that is trusted unless feet slide
+    friction: float = 0.6  # assumed unless feet slide
     inverse: str = "closed"  # as of JointPD
 
     info = ControllerInfo(traceable=False)  # what reflexes did is written down as it happens
@@ -83,7 +83,7 @@ class ReflexPD(Controller):
         return ReflexPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """The joints it begins with: feet under the hips."""
+        """Return the initial joint positions, with the feet under the hips."""
         return planar_targets(robot, self.gait, np.zeros(4), np.zeros(4))
 
     def nominal_command(self, robot: Robot) -> Command:
@@ -117,7 +117,7 @@ class ReflexPD(Controller):
         )
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
-        """Compile a tick; called by the simulation, which has the compiler."""
+        """Compile a tick; called by the simulation."""
         self._compile = compile
         self._set_up(robot, gravity)
 

@@ -206,6 +206,7 @@ def check_points(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
         return
     if nptrace.is_tracing() or np.any(mode):
         raise InputError(
-            f"foot '{flat[0]}' of robot '{robot.name}' has a sole, which holds six rows and not the three of a point:"
-            " flat_dynamics and flat_impact hold it; a mode of three numbers per foot holds its middle as a point"
+            f"foot '{flat[0]}' of robot '{robot.name}' has a sole, which is constrained by six rows instead of the"
+            " three of a point:"
+            " use flat_dynamics and flat_impact, or a mode of three numbers per foot, which constrains its centre"
         )

@@ -67,7 +67,7 @@ class ContactSet:
 
     @property
     def culprits(self) -> tuple[str, ...]:
-        """Feet that take part in patterns that move nothing."""
+        """Feet whose constraints are redundant."""
         share = np.abs(self.patterns).max(axis=(0, 2)) if len(self.patterns) else np.zeros(len(self.feet))
         return tuple(foot for foot, part in zip(self.feet, share) if part > _TAKES_PART)
 

@@ -252,26 +252,61 @@ def _solved(A: ndarray, b: ndarray) -> ndarray:
 
 
 # -- for people ------------------------------------------------------------------------------------------------------
+def euler_foot_poses(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "..."]:
+    """Return the feet in the world: positions, one row a foot, or of a single foot its homogeneous transform."""
+    placed = link_jacobians.placed_links(robot, x, order)
+    if robot.nf == 1:
+        foot = robot.feet[0]
+        T = placed[foot.link].T
+        return link_jacobians.homogeneous(T[:3, :3], placed[foot.link].point(foot.position))
+    return np.stack([placed[foot.link].point(foot.position) for foot in robot.feet])
+
+
+def euler_stacked_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "6nf nv"]:
+    """Return J_C as a matrix: rows (ω, v) of the feet in world axes by dx/dt."""
+    return link_jacobians.feet_jacobian(robot, x, order).reshape(6 * robot.nf, robot.nv)
+
+
+def euler_contact_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "3nf nv"]:
+    """Return the rows of J_C that point contacts have: velocities of the feet in world axes by dx/dt."""
+    J = link_jacobians.feet_jacobian(robot, x, order).reshape(robot.nf, 6, robot.nv)
+    return np.concatenate([J[k, 3:] for k in range(robot.nf)])
+
+
 _WRITTEN: dict[str, tuple[Callable[..., ndarray], str, tuple[str, ...]]] = {  # (function, symbol, arguments)
+    "forward_kinematics": (euler_foot_poses, "T", ("x",)),
+    "jacobian": (euler_stacked_jacobian, "J", ("x",)),
+    "contact_jacobian": (euler_contact_jacobian, "J", ("x",)),
     "mass_matrix": (euler_mass_matrix, "M", ("x",)),
     "coriolis_matrix": (euler_coriolis_matrix, "C", ("x", "rate")),
     "coriolis_terms": (euler_coriolis_terms, "c", ("x", "rate")),
     "gravity_terms": (euler_gravity_terms, "G", ("x",)),
 }
-FORMS = ("latex", "python")
+QUANTITIES = tuple(_WRITTEN)
+FORMS = ("latex", "python", "c")
 
 
 def written(robot: Robot, quantity: str, form: str = "latex", order: str = "xyz", digits: int = 4) -> str:
-    """An equation of motion in full, for a small robot: LaTeX to read, or a Python function of x (and rate) to keep.
+    """A quantity in full, for a small robot: LaTeX to read, or a function of x (and rate) in Python or C to keep.
 
     x = (ξ, p_WB, joints) is called q_1, q_2, ...; of a fixed base these are the joints in their order.
     """
+    return write_trace(trace_of(robot, quantity, order), robot, quantity, form, digits)
+
+
+def trace_of(robot: Robot, quantity: str, order: str = "xyz") -> tracer.Trace:
+    """Trace one of ``QUANTITIES`` of a robot in x."""
     if quantity not in _WRITTEN:
         raise unknown("quantity", quantity, _WRITTEN)
+    function, _, arguments = _WRITTEN[quantity]
+    return tracer.trace(partial(function, robot, order=order), *(np.zeros(robot.nv) for _ in arguments))
+
+
+def write_trace(traced: tracer.Trace, robot: Robot, quantity: str, form: str = "latex", digits: int = 4) -> str:
+    """Write a trace of ``trace_of`` in a form."""
     if form not in FORMS:
         raise unknown("form", form, FORMS)
-    function, symbol, arguments = _WRITTEN[quantity]
-    traced = tracer.trace(partial(function, robot, order=order), *(np.zeros(robot.nv) for _ in arguments))
+    _, symbol, arguments = _WRITTEN[quantity]
     numbers = range(1, robot.nv + 1)
     names = notation.Names(
         (*(f"q{k}" for k in numbers), *(f"v{k}" for k in numbers)),
@@ -280,7 +315,8 @@ def written(robot: Robot, quantity: str, form: str = "latex", order: str = "xyz"
     if form == "latex":
         return notation.latex(traced, symbol, names, digits)
     about = f"{symbol} of robot '{robot.name}' by Euler-Lagrange, SI units."
-    return notation.python_text(traced, quantity, arguments, names, about)
+    write = notation.python_text if form == "python" else notation.c_text
+    return write(traced, quantity, arguments, names, about)
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -319,6 +355,7 @@ def _check(robot: Robot, order: str, **arrays: Any) -> None:
 __all__ = [
     "FORMS",
     "ORDERS",
+    "QUANTITIES",
     "Gravity",
     "bias_terms",
     "coriolis_matrix",

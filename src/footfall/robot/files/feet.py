@@ -15,28 +15,9 @@ from footfall.errors import InputError, unknown
 from footfall.robot.files.draft import Draft, Shape, stand_of
 from footfall.robot.files.guard import shown
 from footfall.robot.files.mesh import fit_sphere, vertices
+from footfall.robot.model.legs import LEGS, leg_of
 from footfall.robot.model.parts import Foot, Joint
 
-LEGS = ("LF", "RF", "LH", "RH")
-_CODES = {
-    "lf": "LF",
-    "fl": "LF",
-    "rf": "RF",
-    "fr": "RF",
-    "lh": "LH",
-    "hl": "LH",
-    "rl": "LH",
-    "lr": "LH",
-    "bl": "LH",
-    "lb": "LH",
-    "rh": "RH",
-    "hr": "RH",
-    "rr": "RH",
-    "br": "RH",
-    "rb": "RH",
-}
-_ENDS = {"front": "F", "fore": "F", "hind": "H", "rear": "H", "back": "H"}
-_SIDES = {"left": "L", "right": "R"}
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
 _ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb so called may be no leg
 _SQUARE = 0.9  # cosine of an angle that counts as none, between axes of the base and where legs are
@@ -45,32 +26,18 @@ _MIRRORED = 0.003  # [m] by which feet of left and right may differ
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
 
 
-def leg_of(name: str) -> str | None:
-    """Return LF, RF, LH or RH of a name that says so: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
-    for word in ("foot", "toe", "paw"):
-        name = re.sub(f"(?<=[A-Za-z]){word}|{word}(?=[A-Za-z])", f" {word} ", name, flags=re.IGNORECASE)
-    tokens = [t.lower() for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
-    for token in tokens:
-        if token in _CODES:
-            return _CODES[token]
-    text = " ".join(tokens)
-    ends = {code for word, code in _ENDS.items() if word in text}
-    sides = {code for word, code in _SIDES.items() if word in text}
-    return f"{sides.pop()}{ends.pop()}" if len(ends) == len(sides) == 1 else None
-
-
 @dataclass(frozen=True)
 class _Place:
     """Where a foot is: on a link, perhaps with the one shape that is the foot."""
 
     link: str
     shape: Shape | None = None
-    said: str = ""  # the name that the file gives it
+    reported: str = ""  # the name that the file gives it
 
     @property
     def names(self) -> tuple[str, ...]:
         called = self.shape.called if self.shape else ()
-        return tuple(n for n in (self.said, self.shape.name if self.shape else "", *called, self.link) if n)
+        return tuple(n for n in (self.reported, self.shape.name if self.shape else "", *called, self.link) if n)
 
 
 class FootFinder:
@@ -208,7 +175,7 @@ class FootFinder:
         if None in names or len(set(names)) < len(names):
             names = self._by_position(places) if len(places) == len(LEGS) else [place.names[0] for place in places]
         feet = [self._foot(str(name), place) for name, place in zip(names, places)]
-        return sorted(feet, key=lambda foot: LEGS.index(foot.name) if foot.name in LEGS else len(LEGS))
+        return sorted(feet, key=lambda foot: list(LEGS).index(foot.name) if foot.name in LEGS else len(LEGS))
 
     def _lineage(self, place: _Place) -> Iterable[str]:
         yield from place.names
@@ -502,7 +469,7 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         if radius <= 0 or max(np.abs(high - radius).max(), np.abs(low + radius).max()) > _ROUND * radius:
             return None
         middle, half = 0.5 * (along.min() + along.max()), 0.5 * float(along.max() - along.min())
-        said = f"a wheel of radius {radius:.4g} m (its vertices are round about its axis)"
+        reported = f"a wheel of radius {radius:.4g} m (its vertices are round about its axis)"
     elif shape.kind in ("cylinder", "sphere") and shape.size.size:
         radius, middle = float(shape.size[0]), float(-axis.point @ axis.direction)
         half = float(shape.size[-1])
@@ -510,10 +477,10 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         level = shape.kind == "sphere" or abs(axis.direction[2]) > 1.0 - _LEVEL
         if radius <= 0 or off > _ROUND * radius or not level:
             return None
-        said = f"a wheel of radius {radius:.4g} m (a {shape.kind} about its axis)"
+        reported = f"a wheel of radius {radius:.4g} m (a {shape.kind} about its axis)"
     else:
         return None
-    return Ball(axis.point + middle * axis.direction, radius, said, min(half, 0.5 * radius))
+    return Ball(axis.point + middle * axis.direction, radius, reported, min(half, 0.5 * radius))
 
 
 def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray]) -> Ball:

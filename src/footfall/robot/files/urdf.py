@@ -114,16 +114,16 @@ def _left_out(root: ET.Element) -> list[str]:
     left += [
         words for tag, words in inside.items() if any(joint.find(tag) is not None for joint in root.findall("joint"))
     ]
-    said = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
-    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in said[:8])}"] if said else []
+    reported = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
+    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in reported[:8])}"] if reported else []
     return [f"left out: {', '.join(left)}"] if left else []
 
 
 def _add_friction(draft: Draft, extra: ET.Element) -> None:
     """The friction that a <gazebo> element states of a link; what cannot be understood is none."""
-    for said in extra.iter("mu1"):
+    for reported in extra.iter("mu1"):
         with contextlib.suppress(ModelError):
-            value = number(said.text or said.get("value") or "", "<mu1>")
+            value = number(reported.text or reported.get("value") or "", "<mu1>")
             draft.frictions.setdefault(extra.attrib["reference"], []).append(value)
 
 
@@ -188,9 +188,9 @@ def _link(element: ET.Element, welded: bool, draft: Draft, repair: bool) -> Link
     if mass == 0 and not tensor.any():
         return Link.massless(name)
     if mass == 0 and not welded:
-        raise ModelError(f"mass of {owner} must be positive, since it has an inertia: or leave its <inertial> out")
+        raise ModelError(f"mass of {owner} must be positive, since it has an inertia; or leave out its <inertial>")
     if mass == 0:
-        draft.remarks.append(f"{owner} has an inertia and no mass: its inertia is left out")
+        draft.remarks.append(f"{owner} has an inertia but no mass: its inertia is ignored")
         return Link.massless(name)
     if repair and mass > 0 and np.linalg.eigvalsh(tensor)[0] < 0:
         draft.broken.append(name)

@@ -20,6 +20,7 @@ import nptrace
 from footfall import hints
 from footfall.errors import InputError, ModelError, unknown
 from footfall.identity import digest_of
+from footfall.robot.model.legs import foot_of
 from footfall.robot.model.limb_frames import LimbFrames, like_limbs
 from footfall.robot.model.loops import Loop, check_loops, loop_axes
 from footfall.robot.model.movable import check_masses
@@ -59,6 +60,19 @@ class Poses(dict[str, Pose]):
         raise unknown("pose", name, self, "this robot has")
 
 
+class Parts(tuple[_Part, ...]):
+    """Parts of a robot by their number, or by name: ``robot.joints["LF_knee"]``."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Any:
+        if not isinstance(key, str):
+            return super().__getitem__(key)
+        kind = type(self[0]).__name__.lower() if self else "part"
+        return _named(self, kind, key)
+
+
+@hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Robot:
     """A tree of links on a floating or fixed base.
@@ -66,10 +80,9 @@ class Robot:
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
     they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
     may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
-    q. ``rotors`` says how rotors count:
-    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
-    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
-    last pattern that fits counts.
+    q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds their mass to the parent and adds
+    gear² J to the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance`` maps patterns such as
+    ``"*.mass"`` to where the values come from; the last matching pattern applies.
     """
 
     name: str
@@ -82,13 +95,14 @@ class Robot:
     poses: Mapping[str, Pose] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     notes: str = ""
-    model_file: Path | None = None  # where its meshes are named, if it was read from a file; never written down
-    loops: Sequence[Loop] = ()  # what ties links and joints together besides the tree
+    model_file: Path | None = None  # path of the model file, if it was read from one; not stored in recordings
+    loops: Sequence[Loop] = ()  # constraints between links and joints besides the tree
 
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
         for key in ("links", "joints", "feet", "actuators", "loops"):
-            object.__setattr__(self, key, tuple(getattr(self, key)))
+            parts = tuple(getattr(self, key))
+            object.__setattr__(self, key, Parts(parts) if key in ("links", "joints", "feet") else parts)
         if self.rotors not in ROTOR_MODES:
             raise ModelError(f"unknown rotor mode '{self.rotors}': choose {', '.join(ROTOR_MODES)}")
         if not self.links:
@@ -100,7 +114,9 @@ class Robot:
         ):
             twice = {n for n in names if names.count(n) > 1}
             if twice:
-                raise ModelError(f"robot '{self.name}' has two of the {kind} '{min(twice)}'")
+                raise ModelError(
+                    f"robot '{self.name}' has two {'feet' if kind == 'foot' else f'{kind}s'} named '{min(twice)}'"
+                )
         tree = self.tree  # finds unknown names, cycles and two roots
         check_masses(self, tree)
         if self.loops:
@@ -118,7 +134,7 @@ class Robot:
                 raise ModelError(f"joint '{actuator.joint}' of robot '{self.name}' has two actuators")
             if actuator.joint not in tree.joint_names:
                 raise ModelError(
-                    f"an actuator drives the unknown joint '{actuator.joint}': moving are {_list(tree.joint_names)}"
+                    f"an actuator drives the unknown joint '{actuator.joint}': choose one of {_list(tree.joint_names)}"
                 )
         poses = {
             name_of(k, "a pose"): Pose(
@@ -176,7 +192,7 @@ class Robot:
         return copy
 
     def in_limb_frames(self) -> Robot:
-        """Return the robot with ``limb_frames`` in its tree, or itself: for steps, whose results name no link frame.
+        """Return the robot with equal frames in equal legs, for faster steps; itself if there are none.
 
         Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
         """
@@ -225,7 +241,7 @@ class Robot:
 
     @property
     def trunk(self) -> str:
-        """The name of the heaviest link of the base: its root is often a frame without mass."""
+        """Name of the heaviest link of the base, whose root is often a massless frame."""
         frames = self.tree.frames
         return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
 
@@ -241,13 +257,24 @@ class Robot:
         return _named(self.joints, "joint", name)
 
     def foot(self, name: str) -> Foot:
-        return _named(self.feet, "foot", name)
+        """Return a foot by its name, another spelling of it (FL, rear_left_foot), or the link that carries it alone."""
+        return self.feet[self.foot_index(name)]
 
     def foot_index(self, name: str) -> int:
-        self.foot(name)
-        return self.foot_names.index(name)
+        """Return the number of a foot, which ``foot`` finds, in ``feet`` and in arrays with a row for every foot."""
+        names = self.foot_names
+        if name in names:
+            return names.index(name)
+        if isinstance(name, str):
+            if foot_of(name) in names:
+                return names.index(str(foot_of(name)))
+            carried = [k for k, foot in enumerate(self.feet) if foot.link == name]
+            if len(carried) == 1:
+                return carried[0]
+        raise unknown("foot", name, names, "this robot has")
 
     # -- states ------------------------------------------------------------------------------------------------------
+    @hints.takes({})
     def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(q, v) at rest and level: in a named pose, with given joint positions, or all zero; at the given height."""
         if pose is None:
@@ -265,7 +292,8 @@ class Robot:
                 ) from None
             if joints.shape != (self.nj,):
                 raise InputError(f"joint positions must have shape ({self.nj},), got {joints.shape}")
-        z = float(z if height is None else height)
+        if height is not None:
+            z = float(height) if np.ndim(height) == 0 and not isinstance(height, str) else np.nan
         if not (np.isfinite(joints).all() and np.isfinite(z)):
             raise InputError("joint positions and height of a state must be finite")
         base = [0.0, 0.0, z, 1.0, 0.0, 0.0, 0.0] if self.floating else []
@@ -378,6 +406,16 @@ _PARAMETERS = {
     ),
     "feet": ("position", "radius"),
 }
+
+
+def _refuse_assignment(robot: Robot, name: str, value: object) -> NoReturn:
+    raise InputError(
+        f"a Robot does not change: robot.replace({{...}}) returns another, as in"
+        f" robot.replace({{'trunk.mass': 5.0}}), instead of setting {name!r}"
+    )
+
+
+Robot.__setattr__ = _refuse_assignment  # type: ignore[assignment,method-assign]  # its own sentence is of dataclasses
 
 
 def _named(parts: Sequence[_Part], kind: str, name: str) -> _Part:

@@ -25,6 +25,8 @@ from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.robot.model.placement import standing_pose
 
 KINDS = ("rigid", "passive", "lockable", "actuated", "series_elastic")
+SPRUNG = ("passive", "lockable", "series_elastic")  # have springs
+OWN = "own"  # as the robot has it
 SPRING = "_spring"  # what the name of a series spring's joint ends with
 DAMPING = 0.01  # [s], of the stiffness: a spring of rubber or steel in a hinge
 ROTOR = 0.05  # [kg m²] of a motor at the joint: chosen
@@ -90,6 +92,32 @@ def with_spine(
     if kind == "series_elastic":
         return _in_series(made, found, k, b, positive_number(armature, "armature of a spine"))
     return made
+
+
+def named_spine(robot: Robot, text: str | None) -> Robot:
+    """Return the robot with the spine that a text names.
+
+    Args:
+        robot: The robot.
+        text: ``KIND``, or ``KIND:STIFFNESS`` [N m/rad]; None or ``own`` leaves the robot's.
+
+    Returns:
+        The changed robot.
+    """
+    if text in (None, OWN):
+        return robot
+    kind, colon, stiffness = str(text).partition(":")
+    if kind not in KINDS:
+        raise unknown("kind of spine", kind, (OWN, *KINDS))
+    if not colon:
+        return with_spine(robot, kind)
+    if kind not in SPRUNG:
+        raise InputError(f"a spine that is {kind} has no spring: leave out the stiffness of {text!r}")
+    try:
+        k = float(stiffness)
+    except ValueError:
+        raise InputError(f"a spine is KIND:STIFFNESS, as in passive:800 [N m/rad], got {text!r}") from None
+    return with_spine(robot, kind, stiffness=k)
 
 
 def _motors(robot: Robot, joints: Sequence[str], limit: float | None) -> list[Actuator]:
@@ -159,4 +187,4 @@ def _in_series(robot: Robot, joints: Sequence[str], stiffness: float, damping: f
     return bare.replace(poses=poses)
 
 
-__all__ = ["KINDS", "spine_joints", "with_spine"]
+__all__ = ["KINDS", "named_spine", "spine_joints", "with_spine"]

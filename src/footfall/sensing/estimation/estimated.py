@@ -67,7 +67,7 @@ class History:
 class Estimated(ControllerWrapper):
     """A controller that runs on estimated states. ``log`` lists sensor faults with their times.
 
-    keep: every so many ticks are kept for ``history``.
+    keep: interval in ticks at which estimates are kept for ``history``.
     """
 
     inner: Controller
@@ -121,7 +121,7 @@ class Estimated(ControllerWrapper):
         return True
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:
-        """Compile the estimator, and of the controller what it has to compile."""
+        """Compile the estimator and the controller."""
         self._set_up(robot, gravity)
         super().prepare(robot, compile, gravity)
         self._compile = compile
@@ -157,7 +157,7 @@ class Estimated(ControllerWrapper):
         return Sensed(q=found.q, v=found.v, forces=found.forces, gravity=self._true_gravity, contact=found.contact)
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:
-        """Log and history of ticks that were run as machine code."""
+        """Record the log and the history of compiled ticks."""
         super().log_ticks(times, command, before, rows)
         if not len(times):
             return

@@ -3,7 +3,7 @@
 A fall is certain once the trunk leans beyond ``FALL_LEAN`` for longer than ``FALL_CONFIRM_TIME``; nothing less is. A
 capture point that no foot reaches is no sign: of the robots that it stopped, between a third and all of them walk on
 without a safe stop, and no threshold on lean, its rate, height or capture point tells falls from recoveries by more
-than some 30 ms (docs/explanation/reflexes.md). Then joints go towards a low crouch with weak springs, a fraction of
+than some 30 ms (docs/research/reflexes.md). Then joints go towards a low crouch with weak springs, a fraction of
 the motors' torque and strong damping; no QP is solved any more. It is final until the run restarts.
 """
 
@@ -25,7 +25,11 @@ from nptrace._types import Operand, Scalar
 
 FALL_LEAN = np.radians(75.0)  # as a simulation counts falls
 FALL_CONFIRM_TIME = 0.05  # [s]
-CROUCH_HEIGHTS = (0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that the limits allow
+CROUCH_HEIGHTS = (
+    0.4,
+    0.5,
+    0.6,
+)  # height of the hips as a fraction of the stretched leg, the first that the limits allow
 CROUCH_STIFFNESS = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in a stand
 CROUCH_TORQUE = 0.3  # of the motors' limits
 

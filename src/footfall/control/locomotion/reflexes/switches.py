@@ -24,7 +24,7 @@ class Reflexes:
     """Which reflexes are on: ``Reflexes(slip=False)`` has all but one, ``Reflexes.only("slip")`` only that one.
 
     Reflexes: ``early_touchdown``, ``missed_touchdown``, ``slip``, ``stumble``, ``sidestep``, ``safe_stop``. Responses:
-    ``slope``, ``rough_ground``, ``speed_gait``; the last is off unless asked for, as it chooses the gait.
+    ``slope``, ``rough_ground``, ``speed_gait``; the last is off by default, because it changes the gait.
     """
 
     early_touchdown: bool
@@ -42,13 +42,13 @@ class Reflexes:
             if name not in NAMES:
                 raise unknown("reflex", name, NAMES)
             if not isinstance(value, bool | np.bool_):
-                raise InputError(f"the reflex {name} is True or False, got {value!r}")
+                raise InputError(f"the reflex {name} must be True or False, got {value!r}")
         for name in NAMES:
             object.__setattr__(self, name, bool(switches.get(name, name not in _OFF_BY_DEFAULT)))
 
     @staticmethod
     def only(*names: str) -> Reflexes:
-        """Those and no other; without names, none."""
+        """Return a copy with only the named reflexes; without names, none."""
         return Reflexes(**dict.fromkeys(NAMES, False) | dict.fromkeys(names, True))
 
     def without(self, *names: str) -> Reflexes:
@@ -59,7 +59,7 @@ class Reflexes:
 
     @staticmethod
     def of(given: Given) -> Reflexes:
-        """Make the switches of what a user gives: Reflexes, True (the defaults), False (none), or names."""
+        """Create the switches from Reflexes, True (the defaults), False (none), or names."""
         if isinstance(given, Reflexes):
             return given
         if isinstance(given, bool):
@@ -68,8 +68,8 @@ class Reflexes:
             return Reflexes.only(given)
         if isinstance(given, Iterable):
             return Reflexes.only(*(str(name) for name in given))
-        raise InputError(f"reflexes are Reflexes(...), True, False or names, got {given!r}")
+        raise InputError(f"reflexes must be Reflexes(...), True, False or names, got {given!r}")
 
     def numbers(self) -> Float[ndarray, "9"]:
-        """1 or 0 for each of ``NAMES``, as the plan reads them."""
+        """Return 1 or 0 for each of ``NAMES``."""
         return np.array([float(getattr(self, name)) for name in NAMES])

@@ -12,18 +12,25 @@ from numpy import ndarray
 
 from nptrace._types import Scalar
 
-EARLIEST_TOUCHDOWN = 0.55  # part of a swing before which the ground is an obstacle
-LATE_SWING = 0.85  # part of a swing after which a touchdown is no event
+EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which the ground is an obstacle
+# the same while a sidestep lasts: a leaning robot's feet brush the ground on their way to where they are needed
+EARLIEST_IN_SIDESTEP = 0.75
+LATE_SWING = 0.85  # fraction of a swing after which a touchdown is no event
 REACH_SPEED = 0.5  # [m/s]
 REACH_TIME = 0.16  # after this a foot is taken to stand, wherever it is [s]
 LATE_EVENT_TIME = 0.02  # after which a missed touchdown is an event [s]
 
 
 def early(
-    enabled: Scalar, in_stance: Float[ndarray, "4"], fraction: Float[ndarray, "4"], in_contact: Shaped[ndarray, "4"]
+    enabled: Scalar,
+    in_stance: Float[ndarray, "4"],
+    fraction: Float[ndarray, "4"],
+    in_contact: Shaped[ndarray, "4"],
+    sidestep: Scalar,
 ) -> Shaped[ndarray, "4"]:
-    """Which feet stand before their time."""
-    return (in_stance < 0.5) & (fraction > EARLIEST_TOUCHDOWN) & in_contact & enabled
+    """Return which feet stand before their time; ``sidestep``: whether the robot is catching itself."""
+    earliest = np.where(sidestep, EARLIEST_IN_SIDESTEP, EARLIEST_TOUCHDOWN)
+    return (in_stance < 0.5) & (fraction > earliest) & in_contact & enabled
 
 
 def missed(

@@ -17,7 +17,7 @@ from numpy import ndarray
 from footfall.gait.pattern import Gait
 from nptrace._types import PyTree, Scalar
 
-LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that lifts off
+LATEST_LIFT = 0.5  # fraction of a swing before which a touch is that of a foot that lifts off
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Network(Protocol):
         ...
 
     def touchdown(self, state: PyTree, contact: Float[ndarray, "n"], timing: GaitTiming) -> PyTree:
-        """The state with stance begun at once where a foot touches (``contact`` 1 or 0) late in its swing."""
+        """Return the state after a foot has landed early (``contact`` is 1 or 0): its stance begins at once."""
         ...
 
 
