@@ -105,7 +105,7 @@ class StickSlip(ForceLaw):
         drag = np.where(moves, self._sliding(fast, point.friction) / fast, self._creep(speed, point.friction))
         drag = np.where((iteration >= FREEZE_AFTER) & moves, 0.0, drag)
         mu = self._mu(slides, speed, point, v_B)
-        load = np.where(first, np.clip(at_rest - falls * (n @ v_B), 0.0, at_rest), modes["load"])
+        load = np.where(first, at_rest, modes["load"])
         pressed = np.where(moves, hold * load, elastic)
         k = drag * pressed
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force

@@ -381,7 +381,9 @@ def equations_of_motion(
     if in_middle and middle:
         past = 0.5 * dt * a_J
         off = past - swung  # after an update nothing is guessed, and all of it is new
-        wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > dt * dt * (_MID_UPDATES * (0.5 * _MID_TOLERANCE) ** 2)
+        wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > dt * dt * (
+            _MID_UPDATES * (0.5 * _MID_TOLERANCE) ** 2
+        )
         again = np.where(wrong, 1.0, 0.0)
         changed = changed + again
         past = np.concatenate([0.5 * dt * a[:3], past]) if robot.floating else past

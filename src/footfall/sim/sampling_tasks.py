@@ -236,7 +236,7 @@ class Climb(Walk):
     pull: float = 12.0  # times those of walking on the level: a riser costs effort before it is climbed
     haste: float = 3.0
     gain: float = 1.5
-    settings = MappingProxyType({"samples": 1024, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
+    settings = MappingProxyType({"samples": 2048, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
 
     def __post_init__(self) -> None:
         scale = Scale.of(self.robot) if "stand" in self.robot.poses else Scale(1.0, 1.0, 1.0)
@@ -463,7 +463,7 @@ class Jump(ScaledTask):
 
 # -- on the spot -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
-class Reach(ScaledTask):
+class ReachTarget(ScaledTask):
     """Stand on three feet and hold the fourth at a point."""
 
     point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
@@ -540,7 +540,7 @@ TASKS: dict[str, Callable[..., PlanningTask]] = {
     "hop": Hop,
     "climb": Climb,
     "jump": Jump,
-    "reach": Reach,
+    "reach": ReachTarget,
     "dance": Dance,
 }
 

@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.cli.drive import _pilot
 from footfall.control.interface import JointCommand
 from footfall.errors import InputError
+from footfall.hardware.drive import Driver
 from footfall.hardware.generic import packet as packets
 from footfall.hardware.generic.client import GenericConnection
 from footfall.hardware.generic.links import LinkError, PacketLink, UdpLink
@@ -303,3 +305,63 @@ def test_a_client_of_thirty_lines_makes_dynakat_walk(
     done = subprocess.run([*words, "6", str(domain)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert server.simulated.body.q[0] > 0.2
+
+
+# -- driven, in simulated time -----------------------------------------------------------------------------------------
+class Near(PacketLink):
+    """A client's end of a server's wire."""
+
+    words = "a wire"
+
+    def __init__(self, server: GenericServer) -> None:
+        self.server = server
+
+    def take(self) -> list[tuple[bytes, str]]:
+        came = [(data, "robot") for data, _ in self.server.link.sent]
+        self.server.link.sent.clear()
+        return came
+
+    def send(self, data: bytes, to: str = "") -> None:
+        self.server.link.waiting.append((data, "one"))
+
+    def close(self) -> None:
+        pass
+
+
+class Stepped:
+    """A clock whose ticks move the server."""
+
+    def __init__(self, server: GenericServer) -> None:
+        self.server, self.period = server, 1.0 / RATE
+
+    def now(self) -> float:
+        return self.server.simulated.time
+
+    def wait(self) -> int:
+        self.server.tick()
+        return 1
+
+    def report(self) -> dict:
+        return {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "controller", "speed"), [("dynakat", "whole_body", 0.1), ("spined", "mpc", 0.3)])
+def test_robots_that_go2_has_no_messages_for_are_driven(name: str, controller: str, speed: float) -> None:
+    server = GenericServer(ff.load(name), Wire())
+    connection = GenericConnection(server.robot, Near(server), clock=Stepped(server))
+    pilot = _pilot(controller, server.robot)
+    for _ in range(3):
+        connection.read()
+        connection.clock.wait()
+    driver = Driver(
+        connection=connection,
+        controller=pilot,
+        wanted=lambda t: ff.Command(forward=speed),
+        duration=4.0,
+        say=lambda text: None,
+    )
+    driver.run()
+    assert not driver.reason
+    assert server.simulated.body.q[0] > 0.6 * 4.0 * speed
+    assert server.counts["taken"] > 500
