@@ -14,6 +14,7 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 nitpicky = True
+highlight_language = "text"  # blocks without a language are commands and output
 html_theme = "furo"
 html_title = "footfall"
 html_show_copyright = False

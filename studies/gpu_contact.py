@@ -31,25 +31,26 @@ from footfall.learn.tasks import TASKS
 from footfall.robot.library import load
 from nptrace._types import Json
 
-# task, contact (None: the task's own), seeds, seconds at which a policy is judged
-PLAN: tuple[tuple[str, str | None, tuple[int, ...], tuple[float, ...]], ...] = (
+# task, contact, seeds, seconds at which a policy is judged; the level of walking where there are none
+PLAN: tuple[tuple[str, str, tuple[int, ...], tuple[float, ...]], ...] = (
     ("rough_blind", "planning", (0, 1, 2), (8.0, 12.0, 16.0)),
-    ("rough_blind", None, (0,), (8.0, 12.0, 16.0)),
+    ("rough_blind", "yielding", (0,), (8.0, 12.0, 16.0)),
+    ("rough", "planning", (0,), (15.0, 30.0)),
+    ("rough", "yielding", (0,), (15.0, 30.0)),
     ("recover", "planning", (0,), (10.0, 20.0)),
-    ("recover", None, (0,), (10.0, 20.0)),
+    ("recover", "yielding", (0,), (10.0, 20.0)),
     ("walk", "planning", (0, 1, 2, 3, 4), ()),
-    ("walk", None, (0, 1, 2), ()),
+    ("walk", "default", (0, 1, 2), ()),
 )
-_ROBOTS = {"walk": 1000, "recover": 1000, "rough_blind": 160}  # that judge, of each kind of course
+_ROBOTS = {"walk": 1000, "recover": 1000, "rough": 160, "rough_blind": 160}  # that judge, of each kind of course
 _LOCK = Path(tempfile.gettempdir()) / "gpu_contact.lock"
 
 
-def task_of(name: str, contact: str | None) -> Task:
-    options = {} if contact is None else {"contact": contact, "dt": CONTACT_DT[contact]}
-    return TASKS[name].of(load("mini_cheetah"), **options)
+def task_of(name: str, contact: str) -> Task:
+    return TASKS[name].of(load("mini_cheetah"), contact=contact, dt=CONTACT_DT[contact])
 
 
-def learned(folder: Path, name: str, contact: str | None, seed: int, judged: list[float]) -> list[dict[str, Json]]:
+def learned(folder: Path, name: str, contact: str, seed: int, judged: list[float]) -> list[dict[str, Json]]:
     """Train once; return what the policy does at each of the times, or when it has reached the level of walking."""
     began = time.perf_counter()
     task = task_of(name, contact)
@@ -60,13 +61,13 @@ def learned(folder: Path, name: str, contact: str | None, seed: int, judged: lis
 
     def judge() -> None:
         policy, words = training.policy(), training.curve[-1]
-        policy.save(folder / f"{name}-{contact or 'own'}-{seed}-{len(rows)}.npz", robot)
+        policy.save(folder / f"{name}-{contact}-{seed}-{len(rows)}.npz", robot)
         numbers = exam.numbers(examiner.run(policy, _UNSEEN))
         numbers.pop("percent_by_level", None)
         rows.append(
             {
                 "task": name,
-                "contact": contact or "own",
+                "contact": contact,
                 "seed": seed,
                 "seconds": round(training.seconds, 2),
                 "iterations": training.iteration,

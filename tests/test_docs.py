@@ -62,6 +62,17 @@ def test_links_and_figures_of_a_page_are_there_and_figures_are_small(page):
             assert target.stat().st_size < 150_000, name
 
 
+SHOWING = [page for page in WRITTEN if page.parent != DOCS.parent and "](" in page.read_text()]
+COMMAND = re.compile(r"`(?:python ((?:docs|studies)/\w+\.py)|footfall (?:reproduce|video|train))")
+
+
+@pytest.mark.parametrize("page", [p for p in SHOWING if re.search(r"!\[.*\.(png|gif)\)", p.read_text())], ids=name_of)
+def test_a_page_with_figures_names_what_made_them(page):
+    made = COMMAND.findall(" ".join(page.read_text().split()))
+    assert made
+    assert all((DOCS.parent / script).exists() for script in made if script)
+
+
 def test_the_reference_in_markdown_is_current(monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     import generate_reference

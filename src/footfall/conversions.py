@@ -37,7 +37,7 @@ _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])
 def to_pinocchio(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (q, v) of a robot as Pinocchio has them.
+    """Return (q, v) of a robot in Pinocchio's layout.
 
     Args:
         robot: Whose joints are mapped by name.
@@ -83,7 +83,7 @@ def from_pinocchio(
 def to_mujoco(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None, model: Foreign = None
 ) -> tuple[ndarray, ndarray]:
-    """Return (qpos, qvel) of a robot as MuJoCo has them.
+    """Return (qpos, qvel) of a robot in MuJoCo's layout.
 
     Args:
         robot: Whose joints are mapped by name.

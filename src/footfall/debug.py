@@ -1,4 +1,4 @@
-"""Looking at numbers inside a controller.
+"""Print values inside a controller.
 
 A compiled controller is traced: its values are symbols, and ``print`` shows these or is called once. ``debug.print``
 shows numbers: a controller that calls it runs in Python, at the same rate and with the same results, until the call is
@@ -22,12 +22,12 @@ __all__ = ["print"]
 
 
 def print(*values: Scalar, t: float | None = None, every: float | None = None) -> None:
-    """Print numbers and words from a controller that runs in Python; arrays to four digits.
+    """Print values from a controller that runs in Python; arrays with four digits.
 
     Args:
         values: Numbers, arrays or words.
         t: The controller's time [s], printed first.
-        every: Print only once in so many seconds of ``t``.
+        every: Print only once per this many seconds of ``t``.
     """
     if nptrace.is_tracing():
         raise refusal("ff.debug.print needs numbers, and a trace has only symbols")

@@ -24,7 +24,7 @@ _PLACEHOLDER = 1.0  # [N m]
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """Load a robot by name, or from a URDF or MJCF file.
+    """Load a robot by name, or from a URDF, MJCF or TOML file.
 
     >>> ff.load("mini_cheetah", rotors="exact")
     >>> ff.load("my_robot.urdf", feet=["toe_1", "toe_2", "toe_3", "toe_4"])
@@ -35,7 +35,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         source: Name of a library robot, of an installed third-party robot (``go2``, ``a1``, ``anymal_c``, ...), or a
             path.
         **options: Variant of a library robot, or options of ``robot.files.urdf_mjcf.load_model``: ``feet``,
-            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``.
+            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``; of a TOML table (``footfall robots new``)
+            ``table``, values by their path in it: ``{"quadruped.segments.1": 0.25}``.
 
     Returns:
         The robot.
@@ -46,8 +47,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         return robot
     if "stand" not in robot.poses:
         if robot.floating and any(len(own_joints(robot, k)) > 1 for k in range(robot.nf)):
-            said = f"{file.name}: it has no stand: {why_no_stand(robot)}"
-            warnings.warn(said, ModelWarning, stacklevel=callers_level())
+            reported = f"{file.name}: it has no stand: {why_no_stand(robot)}"
+            warnings.warn(reported, ModelWarning, stacklevel=callers_level())
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})

@@ -102,14 +102,14 @@ class Firmware:
         ``stamp`` is when it was sent [s], by its sender's clock: one that is older than the last one is refused, until
         nothing has been heard for ``patience``. A clock that was set back, or another sender, is obeyed after that.
         """
-        became = self._judge(command, now, stamp, damaged)
+        became = self._command_state(command, now, stamp, damaged)
         self.counts[became] += 1
         if became == "taken":
             self._low, self._stamp = command, stamp
             self.watchdog.feed(now)
         return became
 
-    def _judge(self, command: JointCommand, now: float, stamp: float, damaged: bool) -> str:
+    def _command_state(self, command: JointCommand, now: float, stamp: float, damaged: bool) -> str:
         if damaged:
             return "bad checksum"
         if stamp < self._stamp and not self.watchdog.silent(now):

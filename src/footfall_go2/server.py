@@ -171,9 +171,9 @@ class Server:
     def _answer(self, now: float) -> None:
         """Send answers, each once its reader has been found: a client may ask before that, and would wait in vain."""
         waiting = []
-        for until, name, asked_by, answer in self._held:
-            if now < until and not self._answers[name].reaches(asked_by):
-                waiting.append((until, name, asked_by, answer))
+        for until, name, requested_by, answer in self._held:
+            if now < until and not self._answers[name].reaches(requested_by):
+                waiting.append((until, name, requested_by, answer))
             else:
                 self._answers[name].write(answer)
         self._held = waiting

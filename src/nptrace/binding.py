@@ -165,21 +165,21 @@ class Bound:
 
 
 _QUIET = 0.5  # [s] that compiling may take before it is reported
-_said = threading.Event()
+_reported = threading.Event()
 _waiting: list[threading.Timer] = []  # started by the first call for a trace
 
 
 @contextlib.contextmanager
 def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
     """Say once, to a person who waits at a terminal or in a notebook, that something is being compiled."""
-    if _said.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if _reported.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
     words = f"{title}: compiling {name}{', cached from now on' if kept else ''}"
 
     def say() -> None:
-        if not _said.is_set():
-            _said.set()
+        if not _reported.is_set():
+            _reported.set()
             print(words, file=sys.stderr)
 
     timer = threading.Timer(_QUIET, say)

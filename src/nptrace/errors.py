@@ -32,7 +32,7 @@ class InputError(NptraceError):
 class TraceError(NptraceError):
     """Code used a traced value in a way that a trace cannot record.
 
-    Not a TypeError or ValueError: code that catches those must not swallow it and go on with a wrong number.
+    Not a TypeError or ValueError, so that code that catches those does not hide it.
     """
 
 

@@ -331,9 +331,7 @@ def solution(
 
 
 def gradient_bottleneck(x: T) -> T:
-    """Mark few numbers through which much of what follows depends on much of what came before.
-
-    A Jacobian that is written out is multiplied there.
+    """Mark a few values through which many outputs depend on many inputs: the Jacobian is computed as a product there.
 
     Args:
         x: Numbers.

@@ -70,7 +70,7 @@ def test_a_person_who_waits_is_told_once(monkeypatch):
     screen = Terminal()
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(binding, "_QUIET", 0.02)
-    monkeypatch.setattr(binding, "_said", type(binding._said)())
+    monkeypatch.setattr(binding, "_reported", type(binding._reported)())
     for _ in range(2):
         ff.compile(slow, None, 1.0, target="interpret", verify=False)
     assert screen.getvalue() == "footfall: compiling slow\n"
@@ -83,7 +83,7 @@ def test_nobody_is_told_of_compiling_where_code_comes_from_the_cache(monkeypatch
     ff.compile(ff.dynamics.gravity_terms, ROBOT, cache=store)
     timer = threading.Timer
     monkeypatch.setattr(threading, "Timer", lambda seconds, say: timer(0.0, say))
-    monkeypatch.setattr(binding, "_said", type(binding._said)())
+    monkeypatch.setattr(binding, "_reported", type(binding._reported)())
     ff.compile(ff.dynamics.gravity_terms, ROBOT, cache=store)
     assert screen.getvalue() == ""
     ff.compile(ff.dynamics.gravity_terms, ff.load("dynakat"), cache=store)

@@ -18,7 +18,7 @@ from nptrace.codegen.emit import first_is_state
 from nptrace.ir.program import walk
 from nptrace.passes import slp
 from nptrace.passes.reductions import reassociated
-from nptrace.runtime.compiled import program
+from nptrace.runtime.compiled import flattened_steps, program
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 
@@ -131,6 +131,27 @@ def test_four_threads_a_robot_give_the_bits_of_one(function, tmp_path):
     np.testing.assert_array_equal(out.T, batch(data[:14].T, data[14:].T))
     library.run_advance(pointer(state), pointer(rest), None, 7, 9)
     np.testing.assert_array_equal(state.T, batch.advance(7, data[:14].T, data[14:].T))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_steps_in_one_loop_give_the_bits_of_loops_in_loops(threads, tmp_path):
+    """No two robots turn equally often in a step, and each begins its next step when it is done with this one."""
+    code, layout, made = program(settling, np.ones(14), np.ones(4)), first_is_state([14, 4]), []
+    start = np.ascontiguousarray(np.random.default_rng(0).normal(size=(18, 9)))
+    for k, each in enumerate((reassociated(code), flattened_steps(reassociated(code), layout))):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        compiled = slp.vectorised(each, lanes=(4,)) if threads == 4 else each
+        library = (emulate if threads == 4 else on_processor)(compiled, layout, np.float64, folder)
+        state, rest, out = start[:14].copy(), start[14:].copy(), np.zeros((14, 9))
+        library.run_advance(pointer(state), pointer(rest), None, 7, 9)
+        library.run_evaluate(pointer(state), pointer(rest), None, pointer(out), 9)
+        made.append((state, out, any(s.op == "steps" for s in walk(compiled.body))))
+    (nested, once, _), (flat, flat_once, _) = made
+    assert [steps for *_, steps in made] == [False, True]
+    np.testing.assert_array_equal(flat, nested)
+    np.testing.assert_array_equal(flat_once, once)
+    assert np.ptp(nested, axis=1).max() > 0.1
 
 
 def test_what_is_no_state_is_written_leg_by_leg(tmp_path):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from footfall.analysis.motor_load import MotorLoad, motor_loads
     from footfall.analysis.motor_report import MotorReport, identify_motors, read_identified
     from footfall.analysis.named_parameters import NamedFit
+    from footfall.analysis.row_times import RowTimes, rebuild_times
     from footfall.analysis.run_stability import Stability, plot_stability, plot_support, stability
     from footfall.analysis.run_summary import summary
     from footfall.analysis.sensed_torques import SensedTorques, joint_torques_from_sensors
@@ -27,6 +28,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "motor_load": "MotorLoad motor_loads",
         "motor_report": "MotorReport identify_motors read_identified",
         "named_parameters": "NamedFit",
+        "row_times": "RowTimes rebuild_times",
         "run_stability": "Stability plot_stability plot_support stability",
         "run_summary": "summary",
         "sensed_torques": "SensedTorques joint_torques_from_sensors",

@@ -29,11 +29,11 @@ class EstimationErrors:
     turn: Float[ndarray, "t 3"]  # rotation vector: roll and pitch (about level axes), yaw [rad]
     velocity: Float[ndarray, "t 3"]  # [m/s]
     position: Float[ndarray, "t 3"]  # drift since the start [m]
-    deviation: Float[ndarray, "t 9"]  # one sigma of (turn, velocity, position), as the filter believes
-    nees: Float[ndarray, "t"]  # normalised error squared of (roll, pitch, velocity): 5 if the filter is right
-    nis: Float[ndarray, "t"]  # normalised innovation squared, mean over the feet that stand: 3 if it is right
-    height: Float[ndarray, "s"]  # of the base over the feet that stand, at some of the times [m]
-    contact_agreement: float  # part of all ticks and feet in which the contact is right
+    deviation: Float[ndarray, "t 9"]  # one sigma of (turn, velocity, position), as estimated by the filter
+    nees: Float[ndarray, "t"]  # normalised error squared of (roll, pitch, velocity): 5 if the filter is consistent
+    nis: Float[ndarray, "t"]  # normalised innovation squared, mean over stance feet: 3 if it is consistent
+    height: Float[ndarray, "s"]  # of the base over the stance feet, at some of the times [m]
+    contact_agreement: float  # fraction of ticks and feet with the correct contact
     distance: float  # walked: length of the path over ground [m]
 
     def figures(self) -> dict[str, float]:

@@ -75,7 +75,7 @@ class Samples:
     rates: Float[ndarray, "n nj"]  # of the joints, at which their losses act [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
-    reverses: Bool[ndarray, "n nj"]  # joints that turn back just then: which way their dry friction acts is not known
+    reverses: Bool[ndarray, "n nj"]  # joints that reverse there: the direction of their dry friction is unknown
 
     def __len__(self) -> int:
         return len(self.q)
@@ -197,7 +197,7 @@ class Identified:
     base: BaseParameters
     values: Float[ndarray, "count"]  # of the base parameters, by weighted least squares
     deviations: Float[ndarray, "count"]  # one standard deviation of each, for noise on the loads alone
-    theta: Float[ndarray, "np"]  # all parameters, every body one that can exist
+    theta: Float[ndarray, "np"]  # all parameters, with physically consistent bodies
     condition: float  # of the weighted regressor with columns of length 1
     residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
     rows: int
@@ -254,7 +254,7 @@ def identify(
         stick_rate: Stick rate of dry friction [rad/s]; the recording's unless given.
         ground_axes: Axes of the ground, normal last; level unless given.
         external: Further generalized forces, such as pushes, one row per row of the recording [N m, N].
-        spread: Standard deviation of how far inertias may be from the prior, in log space.
+        spread: Standard deviation of the deviation of inertias from the prior, in log space.
         most_rows: Use at most so many evenly spaced rows.
         worst_condition: Refuse a regressor with a larger condition number.
         parameters: Names of the only unknown parameters: ``["trunk.mass", "LF_knee.damping"]``.

@@ -256,7 +256,7 @@ class _Trials:
         for trial, simulation, height, recording in zip(
             new, simulations, heights, run_batched(simulations, self.duration)
         ):
-            self.known[trial] = self._judged(simulation, height, recording)
+            self.known[trial] = self._verdict(simulation, height, recording)
         return [self.known[trial] for trial in trials]
 
     def _simulation(self, trial: _Trial) -> Simulation:
@@ -279,16 +279,16 @@ class _Trials:
 
     def _backend(self, simulation: Simulation) -> Backend:
         """Return a backend on lanes; in Python where the controller cannot be compiled."""
-        asked = simulation.model, simulation.state, Inputs(self.command, np.zeros(6))
+        requested = simulation.model, simulation.state, Inputs(self.command, np.zeros(6))
         if simulation.model.acting.info.traceable:
             with contextlib.suppress(TraceError):
-                closures = check_controller(*asked)
-                backend = LanesBackend(*asked, list(self.usual))
+                closures = check_controller(*requested)
+                backend = LanesBackend(*requested, list(self.usual))
                 backend.closures = closures
                 return backend
-        return PythonBackend(*asked, list(self.usual))
+        return PythonBackend(*requested, list(self.usual))
 
-    def _judged(self, simulation: Simulation, height: float, recording: Recording) -> str | None:
+    def _verdict(self, simulation: Simulation, height: float, recording: Recording) -> str | None:
         if simulation.stopped is not None:
             return simulation.stopped.message
         if simulation.q[2] < STANDING * height:
@@ -313,8 +313,8 @@ def _speeds(plain: float, command: Command) -> tuple[float, float]:
     """(least, greatest) mean speed of a run that passes [m/s], for that of the plain run and what was commanded."""
     off = max(SPEED * abs(plain), STILL)
     straight = command.forward != 0.0 and command.turn == 0.0 and command.sideways == 0.0
-    asked = command.forward if straight else plain
-    return min(plain, asked) - off, max(plain, asked) + off
+    requested = command.forward if straight else plain
+    return min(plain, requested) - off, max(plain, requested) + off
 
 
 # -- edges -----------------------------------------------------------------------------------------------------------
@@ -330,10 +330,12 @@ class _Unknown(Exception):
 def _found_at_once(trials: _Trials, searches: Sequence[Search]) -> list[Edge]:
     """The edges of several searches, whose next questions are answered together."""
     while True:
-        asked = {trial for search, of in searches for trial in _next_questions(search, of, trials.known, trials.ahead)}
-        if not asked:
+        requested = {
+            trial for search, of in searches for trial in _next_questions(search, of, trials.known, trials.ahead)
+        }
+        if not requested:
             return [search(lambda value, of=of: trials.known[of(value)]) for search, of in searches]  # type: ignore
-        trials.run(sorted(asked, key=repr))
+        trials.run(sorted(requested, key=repr))
 
 
 def _next_questions(

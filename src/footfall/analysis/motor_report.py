@@ -33,7 +33,7 @@ class MotorReport:
 
     robot: str
     joints: tuple[str, ...]
-    orders: tuple[Order, ...]  # all that were tried, the best first
+    orders: tuple[Order, ...]  # all orders that were tried, the best first
     found: tuple[Motors, ...]  # one a method
     before: Float[ndarray, "nj"]
     after: tuple[Float[ndarray, "nj"], ...]  # one a method

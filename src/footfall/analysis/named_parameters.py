@@ -42,13 +42,13 @@ class NamedFit:
     robot: Robot
     values: dict[str, Scalar]
     deviations: dict[str, Scalar]
-    correlation: Float[ndarray, "count count"]  # between all numbers, names in the order of the alphabet
+    correlation: Float[ndarray, "count count"]  # between all parameters, in alphabetical order
     residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
-    before: Float[ndarray, "nv"]  # the same with the robot that was believed
+    before: Float[ndarray, "nv"]  # the same with the prior robot
     rows: int
 
     def __repr__(self) -> str:
-        parts = [f"{p} = {_said(x, self.deviations[p])}" for p, x in self.values.items()]
+        parts = [f"{p} = {_reported(x, self.deviations[p])}" for p, x in self.values.items()]
         return f"NamedFit({'; '.join(parts)}; {self.rows} rows)"
 
 
@@ -170,7 +170,7 @@ def _split(theta: ndarray, like: dict[str, ndarray]) -> dict[str, ndarray]:
     return parts
 
 
-def _said(value: Scalar, deviation: Scalar) -> str:
+def _reported(value: Scalar, deviation: Scalar) -> str:
     if np.ndim(value):
         return np.array2string(np.asarray(value), precision=4)
     return f"{value:.5g} ± {deviation:.2g}"

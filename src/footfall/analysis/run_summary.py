@@ -10,7 +10,7 @@ from nptrace._types import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
-    from footfall.sim.runfile import Planned
+    from footfall.sim.runfile import PlannedRun
 
 UNITS = {
     "duration": "s",
@@ -25,10 +25,11 @@ UNITS = {
     "estimate_height_rms": "m",
     "estimate_height_drift": "m",
     "estimate_horizontal_drift": "m",
+    "plans_per_second": "Hz",
 }
 
 
-def summary(run: Planned, rec: Recording) -> dict[str, Json]:
+def summary(run: PlannedRun, rec: Recording) -> dict[str, Json]:
     """Return the summary of a run as a JSON object; unknown values are null.
 
     ``commanded_speed`` is null for an open-loop gait or plan without a given speed; ``nominal_speed`` is then what its
@@ -70,7 +71,19 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
         "energy_residual": _finite(rec.energy_residual()) if len(rec) else None,
         "recording": run.options.out,
         **(_estimated(run, rec) if run.options.estimate else {}),
+        **_planning(run, rec),
     }
+
+
+def _planning(run: PlannedRun, rec: Recording) -> dict[str, float]:
+    """Plans per second and processor time of planning over simulated time, of a sampling planner."""
+    from footfall.sim.sampling import Sampling
+
+    planner = getattr(run.simulation.controller, "inner", run.simulation.controller)
+    if not isinstance(planner, Sampling) or not len(rec):
+        return {}
+    seconds = float(rec.time[-1])
+    return {"plans_per_second": planner.plans / seconds, "processor_share": planner.seconds / seconds}
 
 
 def stopped(rec: Recording) -> str | None:
@@ -81,7 +94,7 @@ def stopped(rec: Recording) -> str | None:
     return ends[0] if ends else None
 
 
-def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
+def _estimated(run: PlannedRun, rec: Recording) -> dict[str, float]:
     """How far the estimate was from the truth (``analysis.estimation_errors``); nothing of a run that had no time."""
     from footfall.analysis.estimation_error import estimation_errors
     from footfall.control.interface import as_controller

@@ -80,7 +80,7 @@ class Search:
         start = [float(r.unit(r.start)) for r in self.ranges]
         self._strategy = cma.CMAEvolutionStrategy(start, spread, options)
         self.best, self.cost = np.array([r.start for r in self.ranges]), np.inf
-        self._asked: list[ndarray] = []
+        self._requested: list[ndarray] = []
 
     @property
     def done(self) -> bool:
@@ -96,17 +96,17 @@ class Search:
 
     def ask(self) -> Float[ndarray, "n k"]:
         """The candidates of the next generation, one a row."""
-        self._asked = [np.asarray(unit) for unit in self._strategy.ask()]
-        units = np.array(self._asked)
+        self._requested = [np.asarray(unit) for unit in self._strategy.ask()]
+        units = np.array(self._requested)
         return np.stack([r.value(units[:, k]) for k, r in enumerate(self.ranges)], axis=1)
 
     def tell(self, costs: Float[ndarray, "n"]) -> None:
         """Report the costs of the candidates of the last ``ask``."""
         costs = np.where(np.isfinite(costs), costs, 1e30)
-        self._strategy.tell(self._asked, costs.tolist())
+        self._strategy.tell(self._requested, costs.tolist())
         least = int(np.argmin(costs))
         if costs[least] < self.cost:
-            unit = self._asked[least]
+            unit = self._requested[least]
             self.best, self.cost = np.array([r.value(unit[k]) for k, r in enumerate(self.ranges)]), float(costs[least])
 
 

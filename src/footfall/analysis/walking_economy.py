@@ -33,7 +33,7 @@ class Economy:
     speed: float  # forward [m/s]
     stride_length: float  # [m]
     stride_frequency: float  # [Hz]
-    duty: dict[str, float]  # part of the time that each foot stands
+    duty: dict[str, float]  # fraction of the time that each foot stands
     froude: float
     cost_of_transport: float
     power: float  # positive mechanical power of the motors [W]
@@ -45,9 +45,9 @@ class Strides:
     """The strides of one foot, each from one touchdown to the next."""
 
     foot: str
-    time: Float[ndarray, "n"]  # of the touchdown that begins it [s]
+    time: Float[ndarray, "n"]  # of the touchdown at its beginning [s]
     duration: Float[ndarray, "n"]  # [s]
-    length: Float[ndarray, "n"]  # forward way of the trunk [m]
+    length: Float[ndarray, "n"]  # forward displacement of the trunk [m]
     duty: Float[ndarray, "n"]
     cost_of_transport: Float[ndarray, "n"]
     froude: Float[ndarray, "n"]

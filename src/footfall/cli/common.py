@@ -91,10 +91,10 @@ def load_robot(name: str, **options: Any) -> Robot:
 @contextmanager
 def noted_warnings() -> Iterator[None]:
     """Warnings as lines of our own on standard error, each once, without the line of code."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         yield
-    for message in dict.fromkeys(str(warning.message) for warning in said):
+    for message in dict.fromkeys(str(warning.message) for warning in reported):
         note(message)
 
 
@@ -155,12 +155,12 @@ class _Lines:
 
     def report(self, what: str, done: int, of: int) -> None:
         if time.monotonic() >= self.next:
-            note(f"{self.titled(what)}: {done} of {of}")
+            note(f"{self.title}: {done} of {of}{self.doing(what, ', ')}")
             self.next = time.monotonic() + _REPEAT
 
-    def titled(self, what: str) -> str:
-        """The title, and what is being done where the title does not say it already."""
-        return self.title if self.title.startswith(what) else f"{self.title}, {what}"
+    def doing(self, what: str, before: str) -> str:
+        """What is being done, unless the title says it already."""
+        return "" if self.title.startswith(what) else f"{before}{what}"
 
     def close(self) -> None:
         pass
@@ -180,7 +180,9 @@ class _Bar(_Lines):
             self.bar.start()
             self.task = self.bar.add_task("")
         if self.bar is not None:
-            self.bar.update(self.task, description=_marked_down(self.titled(what)), completed=done, total=of)
+            self.bar.update(
+                self.task, description=_marked_down(f"{self.title}{self.doing(what, ': ')}"), completed=done, total=of
+            )
 
     def close(self) -> None:
         if self.bar is not None:

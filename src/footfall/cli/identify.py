@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from footfall.cli import completing
@@ -67,7 +66,7 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="File for the parameters (JSON).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify motor parameters from joint angles, or inertias and friction from a recording.
+    """Identify motors, inertias or friction from recorded data.
 
     With motors, the robot must be suspended in the air, with its joints under PD control. For every joint, reflected
     inertia, damping, dry friction, stiction, zero offset, gain and delay are identified from the first half of the
@@ -76,7 +75,8 @@ def command(
     the identified parameters do not predict the second half better than the robot's own.
 
     With inertia or friction, FILE is a recording (.mcap) of motion, torques and foot forces. Named parameters are
-    found with their standard deviations; inertia without --parameters finds everything that the motion shows.
+    found with their standard deviations; inertia without --parameters identifies all parameters that the motion
+    excites.
     """
     from footfall.errors import InputError, unknown
 
@@ -154,6 +154,8 @@ def _from_recording(
 
 
 def _named(found: NamedFit, believed: Robot) -> dict[str, Json]:
+    import numpy as np
+
     return {
         "robot": believed.name,
         "parameters": {name: np.asarray(value).tolist() for name, value in found.values.items()},
@@ -171,6 +173,8 @@ def _named_rows(found: NamedFit, believed: Robot) -> tuple[list[list[str]], tupl
 
 
 def _number(value: Operand) -> str:
+    import numpy as np
+
     return " ".join(f"{x:.4g}" for x in np.ravel(value))
 
 

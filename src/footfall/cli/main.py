@@ -42,15 +42,15 @@ def _add_commands() -> None:
             inspect.signature(module.command, eval_str=True)  # as typer reads it, which is later
             app.command(module.NAME, epilog=module.EXAMPLES)(module.command)
         except Exception as error:  # of a package that somebody else wrote, or half of whose files are there
-            _said(f"warning: the command '{name}' cannot be loaded: {type(error).__name__}: {error}", 0)
+            _reported(f"warning: the command '{name}' cannot be loaded: {type(error).__name__}: {error}", 0)
 
 
 _INTERRUPTED, _TERMINATED = 130, 143
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of click, which typer carries inside
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit()
 
@@ -81,11 +81,11 @@ def run(arguments: Sequence[str]) -> int:
         status = typer.main.get_command(app).main(rest, prog_name="footfall", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
-        return _said("interrupted", _INTERRUPTED)
+        return _reported("interrupted", _INTERRUPTED)
     except SystemExit as end:
         if end.code != _TERMINATED:
             raise
-        return _said("terminated by SIGTERM", _TERMINATED)
+        return _reported("terminated by SIGTERM", _TERMINATED)
     except _UsageError as error:
         return _usage(error)
     except BrokenPipeError:  # the reader of a pipe has had enough
@@ -94,9 +94,9 @@ def run(arguments: Sequence[str]) -> int:
     except (FootfallError, OSError) as error:
         if debug:
             raise
-        return _said(f"error: {_sentence(error)}", 2)
+        return _reported(f"error: {_sentence(error)}", 2)
     if status == _INTERRUPTED:  # typer has caught the Ctrl-C
-        return _said("interrupted", _INTERRUPTED)
+        return _reported("interrupted", _INTERRUPTED)
     return status if isinstance(status, int) else 0
 
 
@@ -111,10 +111,10 @@ def _usage(error: Exception) -> int:
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "footfall"
-    return _said(f"error: {text.rstrip('.')} (try: {path} --help)", 2)
+    return _reported(f"error: {text.rstrip('.')} (try: {path} --help)", 2)
 
 
-def _said(text: str, status: int) -> int:
+def _reported(text: str, status: int) -> int:
     """One line on standard error, whatever line breaks an exception's text has."""
     typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
     return status

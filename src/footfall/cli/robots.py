@@ -1,11 +1,14 @@
-"""``footfall robots``: the library at a glance."""
+"""``footfall robots``: the library at a glance, and a table for a robot of one's own."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from footfall.cli.common import JsonOption, console, examples, print_json
+import typer
+
+from footfall.cli.common import JsonOption, console, examples, note, print_json, tell
 from nptrace._types import Json
 
 if TYPE_CHECKING:
@@ -15,12 +18,30 @@ NAME = "robots"
 EXAMPLES = examples(
     "footfall robots",
     "footfall robots --json",
+    "footfall robots new mydog.toml",
+    "footfall robots new mycat.toml --kind dh",
 )
 
 
-def command(as_json: JsonOption = False) -> None:
-    """List the robots of the library."""
+def command(
+    action: Annotated[str | None, typer.Argument(metavar="[new]", help="new: write a table for a robot.")] = None,
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE.toml]", help="The file to write.")] = None,
+    kind: Annotated[
+        str,
+        typer.Option("--kind", help="With new: quadruped (lengths and masses), or dh (a Denavit-Hartenberg table)."),
+    ] = "quadruped",
+    as_json: JsonOption = False,
+) -> None:
+    """List the robots of the library.
+
+    ``footfall robots new FILE.toml`` writes an annotated table for your own robot; every command accepts the edited
+    file in place of a robot's name.
+    """
     from footfall.robot import library
+
+    if action is not None or file is not None:
+        _new(action, file, kind, as_json)
+        return
 
     rows = [summary(library.load(name)) for name in (*library.names(), *library.machines())]
     if as_json:
@@ -37,6 +58,28 @@ def command(as_json: JsonOption = False) -> None:
         sources = ", ".join(f"{count} {status}" for status, count in row["provenance"].items())
         table.add_row(row["name"], str(row["dof"]), str(row["bodies"]), f"{row['mass']:.3f}", str(row["feet"]), sources)
     console().print(table)
+
+
+def _new(action: str | None, file: Path | None, kind: str, as_json: bool) -> None:
+    """Write an example of a robot's table."""
+    from footfall._io.whole_file import whole_file
+    from footfall.errors import InputError, unknown
+    from footfall.robot.files.table import example
+
+    if action != "new":
+        raise unknown("action", str(action), ("new",))
+    if file is None or file.suffix.lower() != ".toml":
+        raise InputError("robots new takes the file to write: footfall robots new mydog.toml")
+    if file.exists():
+        raise InputError(f"{file} is there already: choose another name")
+    text = example(kind, file)
+    with whole_file(file) as part:
+        part.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json({"file": str(file)})
+        return
+    tell(str(file))
+    note(f"edit it, then: footfall verify {file}; footfall simulate {file} --controller whole_body --speed 0.3")
 
 
 def summary(robot: Robot) -> dict[str, Json]:

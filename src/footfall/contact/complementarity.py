@@ -48,10 +48,10 @@ class Complementarity(ContactModel):
     """Hard contact: rigid spheres on rigid ground with Coulomb friction.
 
     restitution: e in [0, 1] of Newton's law, for impacts faster than ``slowest_bounce``, never with a gain of energy.
-    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, else the cone, and for up to
-    ten Newton's method where that does not arrive.
-    tolerance: the residual that is promised [m/s]; a step that misses it is
-    counted (column ``contact_misses``) and makes an event. In single precision promise no less than 1e-5.
+    method: ``least_squares``, ``cone``, or ``auto``: least squares for up to six spheres, otherwise the cone,
+    followed for up to ten by Newton's method if it does not converge.
+    tolerance: the required residual [m/s]; a step that exceeds it is counted (column ``contact_misses``) and reported
+    as an event. In single precision, choose at least 1e-5.
     """
 
     restitution: float = 0.0

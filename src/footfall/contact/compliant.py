@@ -29,7 +29,7 @@ from nptrace._types import Scalar
 class Compliant(StickSlip):
     """Hertz stiffness, ramped damping and stick-slip friction.
 
-    The defaults are a stiff ground of ours, K 1e4 N/mm^2.2 and c_max 10 N s/mm, for linearly implicit steps: a standing
+    The defaults are a stiff ground, K 1e4 N/mm^2.2 and c_max 10 N s/mm, for linearly implicit steps: a standing
     quadruped's feet sink less than 0.1 mm. Table I of de Paula 2024 is ``as_printed``.
     """
 

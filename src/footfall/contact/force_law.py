@@ -53,8 +53,8 @@ class LinearisedForce:
 class ForceLaw(ContactModel):
     """A contact force that is a function of depth and velocity. Override ``law``.
 
-    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class nothing is chosen
-    within a step: it is predicted by the derivatives and corrected by what is ``allowed``.
+    ``implicit`` takes its derivatives at the end of the step. With ``one_solve = True`` in the class, a step has no
+    modes: the force is predicted with the derivatives and limited by ``allowed``.
     """
 
     implicit: bool = True
@@ -108,7 +108,7 @@ class ForceLaw(ContactModel):
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
         """Return the final modes of a step for its derivative, in which they are constant.
 
-        A model whose modes hold more than choices says here how that moves.
+        A model whose modes hold continuous values returns their derivatives here.
         """
         return modes
 

@@ -33,8 +33,8 @@ _HOLE = -1.0  # [m] at which a hole is drawn
 class Ground(ABC):
     """A surface that robots stand on.
 
-    ``distance``, ``frame`` and ``friction_at`` are what a simulation asks for; a user-defined class needs no others.
-    The rest has defaults: a surface that is drawn by its distance, is not kept in files, and has no MuJoCo form.
+    A simulation uses ``distance``, ``frame`` and ``friction_at``; a user-defined class needs only these.
+    The rest has defaults: the surface is drawn by its distance, is not stored in files, and has no MuJoCo form.
     """
 
     kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them
@@ -85,7 +85,7 @@ class Ground(ABC):
 
     @classmethod
     def from_json(cls, fields: dict[str, Json]) -> Ground:
-        """Return the ground of the fields of ``to_json``, which nobody has checked yet."""
+        """Return the ground of unchecked fields of ``to_json``."""
         return cls(**fields)
 
     @classmethod

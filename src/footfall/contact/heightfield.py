@@ -53,7 +53,8 @@ _THICK = 0.5  # [m] under the lowest node in MuJoCo
 class Heightfield(Ground):
     """Heights [m] on a grid, ``spacing`` [m] apart, x first; node (0, 0) is at ``corner`` (x, y) [m].
 
-    Beyond its edges the field goes on at the height of the edge. NaN marks a hole, over which no robot may come.
+    Beyond its edges the field continues at the height of the edge. NaN marks a hole, over which a robot must not
+    move.
     ``heights`` may be a free parameter ("ground.heights"), for terrain that differs from robot to robot.
     """
 

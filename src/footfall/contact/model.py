@@ -32,8 +32,8 @@ Memory = dict[str, PyTree]  # arrays by name; traced ones too
 class ContactModel(ABC):
     """A model of the forces between the ground and the robot.
 
-    A user-defined class needs ``implicit``, ``start`` and ``respond`` alone; the rest has defaults. A class that does
-    not derive from this one is given them by ``as_contact_model``.
+    A user-defined class needs only ``implicit``, ``start`` and ``respond``; the rest has defaults. Classes that do
+    not derive from this one get them from ``as_contact_model``.
     """
 
     implicit: bool  # joint feedback is taken at the end of the step

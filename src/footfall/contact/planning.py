@@ -7,7 +7,7 @@ d is the depth, v_n the speed along the normal, u the slip; k, c and s are ``sti
 force has at the start of the step, gives the velocity at its end; a force that would pull there becomes none, one
 outside its cone is scaled back onto it, and the robot accelerates by the forces that are left. So the ground never
 pulls and no force leaves its cone, at any step; what is given up is stiffness. A standing robot sinks by its weight
-over k a foot, 1.1 mm for a robot of 9 kg, and a foot that sticks creeps by s r / sqrt(1 - r²), r the part of its
+over k a foot, 1.1 mm for a robot of 9 kg, and a foot that sticks creeps by s r / sqrt(1 - r²), r the fraction of its
 friction that it needs.
 
 Joints take part in both solutions: dry friction is a damper, and a motor at its limit has less gain, both as steep as
@@ -36,7 +36,7 @@ class Planning(ForceLaw):
 
     stiffness: float = 2e4  # k [N/m]
     damping: float = 400.0  # c [N s/m]
-    slip_speed: float = 0.01  # s [m/s], at which friction gives 0.7 of what it can
+    slip_speed: float = 0.01  # s [m/s], at which friction reaches 0.7 of its limit
     one_solve: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

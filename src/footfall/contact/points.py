@@ -53,8 +53,8 @@ class ContactPoint:
     R_BC: Float[ndarray, "3 3"]  # contact axes in base axes, the normal last
     friction: float
     dofs: tuple[int, ...]  # the columns of J that are not zero
-    couples: bool = False  # two branches of the tree, as links that meet do
-    p_BC: Float[ndarray, "3"] | None = None  # where it is, in base axes; of pairs nobody asks
+    couples: bool = False  # whether it couples two branches of the tree, as colliding links do
+    p_BC: Float[ndarray, "3"] | None = None  # position in base axes; None for pairs
 
 
 def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:

@@ -51,8 +51,8 @@ _UNEQUAL = 1e4  # at most, of the damping of two feet
 class Stance(ContactModel):
     """Feet in contact held by constraints, without slip.
 
-    stands: names of feet that stand from the start, which is checked; the others stand once they touch.
-    stabilisation: rate [1/s] at which a standing foot closes a gap. damping: share of its diagonal that is added to the
+    stands: names of feet in stance from the start, which is checked; the others once they touch. stabilisation: rate
+    [1/s] at which a stance foot closes a gap. damping: share of its diagonal that is added to the
     Delassus matrix, so that feet may hold a body more than once (a block on four feet).
     """
 

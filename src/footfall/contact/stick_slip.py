@@ -84,9 +84,10 @@ class StickSlip(ForceLaw):
 
     # -- implicit steps ----------------------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
-        """Return which spheres stick and which slide (per axis for box friction), and their slip velocities."""
+        """Return which spheres stick and which slide (per axis for box friction), their slip velocities, and the normal
+        force with which friction turns as the slip does."""
         slides, slip = ((count,), (count, 3)) if self._is_round else ((count, 2), (count, 2))
-        return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip)}
+        return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip), "load": np.zeros(count)}
 
     def linearised(
         self, robot: Robot, point: ContactPoint, v_B: Float[ndarray, "3"], dt: float, modes: Modes, iteration: float
@@ -102,12 +103,16 @@ class StickSlip(ForceLaw):
         t, moves = (slides / speed) * slip, slides > 0.0
         fast = np.maximum(speed, self.stick_speed)
         drag = np.where(moves, self._sliding(fast, point.friction) / fast, self._creep(speed, point.friction))
+        drag = np.where((iteration >= FREEZE_AFTER) & moves, 0.0, drag)
         mu = self._mu(slides, speed, point, v_B)
-        k = np.where((iteration >= FREEZE_AFTER) & moves, 0.0, drag * elastic)
+        load = np.where(first, at_rest, modes["load"])
+        pressed = np.where(moves, hold * load, elastic)
+        k = drag * pressed
         on_cone = n - self._to_base(point, mu * t)  # the force of a sphere that slides, for a unit normal force
         D = self._derivatives(point, dt * k, dt * slope, on_cone, t)
-        kept = {"holds": hold, "slides": slides, "slip": seen}
-        return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, (point, at_rest, falls, k, mu, t, on_cone))
+        kept = {"holds": hold, "slides": slides, "slip": seen, "load": load}
+        parts = (point, at_rest, falls, drag, pressed, mu, t, on_cone)
+        return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, parts)
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
         """Return the modes of a step for its derivative; the slip is that at the start of the step unless an
@@ -125,15 +130,19 @@ class StickSlip(ForceLaw):
         self, sphere: LinearisedForce, v_B: Float[ndarray, "3"], dt: float, iteration: float
     ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
         """Return (force, modes for another iteration, how much they differ): it pulls, leaves its cone, slides back."""
-        (point, at_rest, falls, k, mu, t, on_cone), modes = sphere.parts, sphere.modes
+        (point, at_rest, falls, drag, pressed, mu, t, on_cone), modes = sphere.parts, sphere.modes
         slides, hold = modes["slides"], modes["holds"]
         u, presses = self._tangential(point, v_B), at_rest - falls * (point.R_BC[:, 2] @ v_B)
         f_n, along = hold * presses, self._dot(u, t)
         # let go in an iteration whose other modes were wrong, it is taken back; late iterations only let go
         holds = np.where(presses < 0.0, 0.0, np.where(iteration < FREEZE_AFTER, 1.0, hold))
-        turned = k * (u - along * t)  # a difference of vectors: one of squares would be all rounding where k is large
+        across = u - along * t  # a difference of vectors: one of squares would be all rounding where drag is large
+        if self._is_round:  # tangential to the last digit, or its rounding times drag would be part of the normal force
+            across = self._tangential(point, across)
+        across = drag * across
+        turned, load = pressed * across, np.clip(f_n, 0.0, at_rest)
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        leaves = self._dot(turned, turned) > room
+        leaves = np.square(np.maximum(pressed, load)) * self._dot(across, across) > room  # with the load found, too
         back = (slides > _RESIDUAL_FRICTION) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": holds,
@@ -141,6 +150,7 @@ class StickSlip(ForceLaw):
                 back, np.where(iteration < FREEZE_AFTER, 0.0, _LEFT * slides * slides), np.where(leaves, 1.0, slides)
             ),
             "slip": np.where(leaves, u, modes["slip"]),
+            "load": np.where(np.any(leaves), load, modes["load"]),
         }
         force = f_n * on_cone - self._to_base(point, turned)
         return force, after, np.abs(holds - hold) + np.sum(np.where(leaves | back, 1.0, 0.0))

@@ -19,7 +19,7 @@ class Command:
     sideways: float = 0.0  # [m/s], to the left
     turn: float = 0.0  # [rad/s], to the left
     height: float = 0.0  # [m] above the nominal height
-    roll: float = 0.0  # [rad] of the trunk beyond what the ground asks for, right side down
+    roll: float = 0.0  # [rad] of the trunk relative to the ground, right side down
     pitch: float = 0.0  # [rad], nose down
 
 

@@ -48,7 +48,7 @@ class ControllerInfo:
 
     traceable: bool = True  # plain NumPy, compiled with the physics; otherwise it runs in Python between compiled steps
     needs_sensors: bool = False  # runs on readings, not on the true state
-    follows_command: bool = False  # walks as fast as it is commanded to
+    follows_command: bool = False  # follows the velocity command
     uses_foot_forces: bool = False  # reads the forces at the feet: a batch keeps them for it
     long_to_compile: bool = False  # takes seconds: numbers of the ground stay inputs, and one program serves its kind
 
@@ -133,7 +133,7 @@ class Controller(ABC):
 
     # -- compiling ---------------------------------------------------------------------------------------------------
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:  # noqa: B027
-        """Compile what it needs before a run in Python; controllers do not import the compiler."""
+        """Compile what it needs before a run in Python."""
 
     def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:  # noqa: B027
         """Receive the factory of optimal control problems on the simulator's step."""
@@ -160,8 +160,8 @@ class Controller(ABC):
 class ControllerWrapper(Controller):
     """A controller around another one, ``inner``, to which it passes on everything that it does not override.
 
-    Its memory is the inner one's too, unless it has some of its own: then that is a dictionary with the inner one's
-    under "inner".
+    Its memory is that of the inner controller, or, if it has its own, a dictionary with the inner memory under
+    "inner".
     """
 
     inner: Controller

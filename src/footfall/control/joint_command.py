@@ -21,7 +21,7 @@ class JointCommand:
 
     Every field is one number for all joints, or one per joint.
 
-    Gains rather than a bare torque, so that the integrator can take the feedback implicitly.
+    It contains gains rather than only a torque, so that the integrator can treat the feedback implicitly.
     """
 
     position: Float[ndarray, "nj"] | float = 0.0  # [rad]

@@ -41,7 +41,7 @@ class Sensed:
 
     @property
     def acceleration(self) -> Float[ndarray, "3"]:
-        """Specific force [m/s²]: the IMU's, or without one what it would read if the base did not accelerate."""
+        """Specific force [m/s²]: the IMU's reading, or without an IMU that of a base that does not accelerate."""
         if self.imu is not None:
             return self.imu.acceleration
         up = np.zeros(3) - np.array(self.gravity)

@@ -41,7 +41,7 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     """Return joint gains to walk with, those of ``JointPD.tuned``.
 
-    Under them legs that swing follow their targets; under ``stand_gains`` many robots lag behind them and sink.
+    With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 
     Args:
         robot: One that can stand on the four feet LF, RF, LH, RH.

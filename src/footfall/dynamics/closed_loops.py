@@ -56,7 +56,7 @@ def closed_dynamics(
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         tau: Joint torques, or generalised forces.
         gravity: In world axes [m/s²].
-        rate: Baumgarte's [1/s], G a + γ = -2 rate G v - rate² e, which closes loops that are open; 0 leaves them so.
+        rate: Baumgarte rate [1/s], G a + γ = -2 rate G v - rate² e, which closes open loops; 0 turns it off.
 
     Returns:
         (a, λ): accelerations dv/dt and the forces of the loops [N, N m].

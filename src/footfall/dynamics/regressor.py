@@ -196,8 +196,9 @@ def base_parameters(
 ) -> BaseParameters:
     """Return the identifiable combinations of the inertial parameters, by QR over random states (Gautier 1991).
 
-    Columns are taken base first, so that what a leg hides appears in the body that carries it. A number smaller than
-    1e-8 beside the rest of its column counts as zero; one joint rate scale for all states keeps columns comparable.
+    Columns are processed base first, so that parameters that a leg cannot reveal are attributed to the body that
+    carries it. Entries below 1e-8 of their column count as zero; all states share one scale of joint rates, so that
+    columns are comparable.
 
     Args:
         robot: The robot.

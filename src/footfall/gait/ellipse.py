@@ -49,7 +49,7 @@ class Trapezoid:
         return self.top_speed / self.ramp
 
     def position(self, u: Scalar) -> Operand:
-        """Part of the way at the part u of the time."""
+        """Return the fraction of the way at the fraction u of the time."""
         u = np.clip(u, 0.0, 1.0)
         a, v, r = self.acceleration, self.top_speed, self.ramp
         rise, fall = 0.5 * a * u * u, 1.0 - 0.5 * a * (1.0 - u) * (1.0 - u)

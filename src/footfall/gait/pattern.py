@@ -62,7 +62,7 @@ class Gait:
 
     name: str
     delays: tuple[float, float, float, float]  # of LF, RF, LH, RH [cycles]
-    duty: float  # part of a cycle that a foot is down
+    duty: float  # duty factor: fraction of a cycle in stance
     period: float  # of a cycle [s]
     stride: float = 0.1  # 2 L [m]; negative walks backwards
     height: float = 0.05  # of the swing, h [m]
@@ -174,7 +174,7 @@ def named(name: str, **changes: Any) -> Gait:
 
 
 def walk(**changes: Any) -> Gait:
-    """Return a lateral-sequence walk: LH, LF, RH, RF in turn, three feet in contact.
+    """Return a lateral-sequence walk: LH, LF, RH, RF, with three feet in contact.
 
     Args:
         **changes: Fields of ``Gait`` to change: ``period=0.4, stride=0.08``.

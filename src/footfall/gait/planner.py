@@ -115,7 +115,7 @@ class WalkPlan:
     cycles: int = 5
     sway: float = 0.0
     rest: float = 0.5
-    load_time: float = 0.25  # of a swing's time, over which a foot gives its load away and takes it up
+    load_time: float = 0.25  # fraction of the swing time over which a foot is unloaded and loaded
     profile: Trapezoid = TRAPEZOID_PROFILE
     starts: Float[ndarray, "4"] = field(init=False)  # when each foot first lifts, in cycles
     footholds: Float[ndarray, "4 n 3"] = field(init=False)
@@ -222,7 +222,7 @@ class WalkPlan:
         return middle - 0.25
 
     def _swing(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
-        """(how many swings have ended or begun, part of the present one's time; beyond 0 to 1 the foot stands)."""
+        """(how many swings have ended or begun, fraction of the present one's time; beyond 0 to 1 the foot stands)."""
         since = cycle - float(self.starts[leg])
         number = np.clip(np.floor(since), 0.0, self.cycles - 1.0)
         return number, (since - number) / (1.0 - self.gait.duty)

@@ -64,7 +64,7 @@ class Takeover:
     first: MotionPlan
     second: WalkPlan | PosturePlan
     when: float
-    landings: Float[ndarray, "4"] = field(init=False)  # when each foot stands for good before the new plan lifts it [s]
+    landings: Float[ndarray, "4"] = field(init=False)  # last touchdown of each foot before the new plan lifts it [s]
     _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
     _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: position and velocity
     _moved: WalkPlan | PosturePlan = field(init=False)

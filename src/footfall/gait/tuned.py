@@ -32,7 +32,7 @@ from footfall.spatial.gravity import STANDARD, weight_of
 class Tuned:
     """A tuned gait with joint gains [N m/rad, N m s/rad], and the speed measured with them [m/s], if it was.
 
-    It also says why steps are shorter than they would be, if they are.
+    It also gives the reason if steps are shortened.
     """
 
     gait: Gait

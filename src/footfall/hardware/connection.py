@@ -25,7 +25,7 @@ from footfall.spatial.quaternion import to_rotation
 class RobotState:
     """The state that a robot reports, in footfall's order of joints and feet; its position is not known.
 
-    ``foot_load``: what the feet carry [N], NaN where no sensor says.
+    ``foot_load``: foot loads [N], NaN without a sensor.
     """
 
     time: float  # of the robot's own clock [s]

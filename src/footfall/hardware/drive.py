@@ -44,7 +44,7 @@ class Driver:
 
     ``wanted`` is the velocity command by the time since the controller took over [s], ``duration`` [s] that of walking.
 
-    ``stop`` is asked every tick: "" to go on, "end" to sit down, "damp" to damp at once.
+    ``stop`` is called every tick: it returns "" to continue, "end" to sit down, "damp" to damp at once.
     """
 
     connection: Connection
@@ -57,9 +57,9 @@ class Driver:
     limits: SafetyLimits | None = None
     patience: float = PATIENCE
     seconds: float = 0.0  # since the first tick
-    cut: int = 0  # commands that were cut to the limits
+    cut: int = 0  # commands clipped to the limits
     unseen: int = 0  # ticks without a new state
-    frozen: int = 0  # of these, ticks with a state that was no newer than the one before
+    frozen: int = 0  # of these, ticks with a state that was not newer than the last
     reason: str = ""  # why it was damped, if it was
     phases: list[tuple[float, str]] = field(default_factory=list)
 
@@ -105,7 +105,7 @@ class Driver:
             if state is None and not watchdog.starved(self.seconds):
                 continue
             if self._phase != "damp":
-                self._judge(state, watchdog.starved(self.seconds))
+                self._check_state(state, watchdog.starved(self.seconds))
             command = self._command(state)
             self.connection.write(command)
             if state is not None:
@@ -130,14 +130,14 @@ class Driver:
         self.reason = reason
         self._enter("damp")
 
-    def _judge(self, state: RobotState | None, stale: bool) -> None:
+    def _check_state(self, state: RobotState | None, stale: bool) -> None:
         """Whether to damp, and otherwise what comes next."""
         assert self.limits is not None
-        asked = self.stop()
+        requested = self.stop()
         if stale or state is None:
             words = "no new state: its clock or its sensors stand still" if self._repeats else "no state of the robot"
             return self._give_up(f"{words} for {1e3 * self.patience:.0f} ms")
-        if asked == "damp":
+        if requested == "damp":
             return self._give_up("emergency stop")
         if words := self.limits.wrong(state):
             return self._give_up(words)
@@ -146,9 +146,9 @@ class Driver:
             self._rise(state)
         elif self._phase == "up" and self._glide is not None and self.seconds > self._glide.end + 0.3:
             self._take_over()
-        elif self._phase == "walk" and (asked == "end" or passed > self.duration):
+        elif self._phase == "walk" and (requested == "end" or passed > self.duration):
             self._enter("settle")
-        elif (self._phase == "settle" and passed > SETTLE) or (self._phase == "up" and asked == "end"):
+        elif (self._phase == "settle" and passed > SETTLE) or (self._phase == "up" and requested == "end"):
             self._sink(state)
         elif self._phase == "down" and self._glide is not None and self.seconds > self._glide.end + 0.2:
             self._enter("damp")
@@ -167,7 +167,7 @@ class Driver:
             self._memory, self._taken = self.controller.start(self.robot), self._ticks
         except Exception as error:
             return self._give_up(f"the controller failed: {_words(error)}")
-        self._asked: JointCommand | None = None
+        self._requested: JointCommand | None = None
         self._called = 0
         return self._enter("walk")
 
@@ -200,11 +200,11 @@ class Driver:
         """Return the controller's command, faded in over the held stand."""
         tick = self._ticks - self._taken
         t = tick * self.period
-        if tick // self._every > self._called // self._every or self._asked is None:
+        if tick // self._every > self._called // self._every or self._requested is None:
             try:
                 wanted = self.wanted(t) if self._phase == "walk" else Command()
-                asked, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
-                self._asked, self._called = _as_floats(asked.broadcast(self.robot.nj)), tick
+                requested, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
+                self._requested, self._called = _as_floats(requested.broadcast(self.robot.nj)), tick
             except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
                 self._give_up(f"the controller failed: {_words(error)}")
                 return None
@@ -212,7 +212,7 @@ class Driver:
         self._seen = None if estimates is None else estimates.seen
         part = min(1.0, t / RAMP)
         assert self._glide is not None
-        return self._asked if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._asked, part)
+        return self._requested if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._requested, part)
 
     def report(self) -> dict[str, Json]:
         """Counts, and the phases with their times."""

@@ -21,7 +21,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.gravity import GRAVITY, Gravity
 
-_FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that fits
+_FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)  # height of the hips as a fraction of the stretched leg, the first that fits
 _FASTEST = 2.5  # of any joint in a glide [rad/s]
 
 

@@ -107,7 +107,7 @@ class PipeConnection:
 class ProcessController:
     """A controller in another program, which reads states from its standard input and writes commands.
 
-    ``patience`` [s]: a program that does not answer within it fails the run. ``lines``: it is one that ``footfall
+    ``patience`` [s]: a run fails if the program does not answer within this time. ``lines``: it is one that ``footfall
     export ROBOT locomotion`` wrote (``locomotion_main.c``): it gets q, v, the forces on the feet and the command
     (forward, sideways, turn, height, roll, pitch) as a line of numbers, and answers with one: position, velocity, kp,
     kd, torque.
@@ -154,10 +154,10 @@ class ProcessController:
         )
         count = int(memory["count"]) + 1
         send(self._outlet, self._structs.pack_state(state, count))
-        answered, asked = self._structs.command(self._inlet.next(self.patience))
+        answered, requested = self._structs.command(self._inlet.next(self.patience))
         if answered != count:
             raise PipeBroken(f"the controller {self.program[0]} answered state {answered} when it was sent {count}")
-        return asked, {"count": float(count)}
+        return requested, {"count": float(count)}
 
     def _by_lines(self, robot: Robot, sensed: Sensed, command: Command) -> JointCommand:
         told = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), dataclasses.astuple(command)])

@@ -84,7 +84,7 @@ class Replay:
 
     @property
     def torques(self) -> Float[ndarray, "T nj"]:
-        """Feed-forward torques of what was written [N m]."""
+        """Feedforward torques of the last command [N m]."""
         return np.array([command.torque for command in self.written])
 
 

@@ -45,8 +45,8 @@ class SimulatedRobot:
     """A simulated robot advanced tick by tick: ``write`` a command, ``advance``, ``read`` its state.
 
     Options are those of ``Simulation``: contact, ground, dt, start, ... ``clock`` paces a loop on the connection;
-    unless one is given time goes as fast as it is asked for, and waiting moves the robot on. ``motors`` carry out the
-    commands; the effects in the joints that were identified with them are the option ``joints``.
+    by default, waiting advances the simulation as fast as possible. ``motors`` execute the commands; pass joint
+    effects that were identified with them as ``joints``.
     """
 
     def __init__(

@@ -42,13 +42,13 @@ class Inverse:
     """Joint positions for foot targets; one entry per foot, in the order of ``feet``."""
 
     q: Float[ndarray, "nq"]  # the base as it was given
-    joints: Float[ndarray, "nj"]  # [rad], all within their limits where feet were asked for
+    joints: Float[ndarray, "nj"]  # [rad], within their limits for the given feet
     feet: tuple[str, ...]
     residual: Float[ndarray, "n"]  # distance of a foot from its target [m]
     reachable: ndarray  # whether that is nothing
     iterations: ndarray  # 0 for a closed form
     method: tuple[str, ...]  # that found it: closed, fabrik, resolved_rate
-    why: tuple[str, ...]  # what is in the way of a foot that does not get there; else empty
+    why: tuple[str, ...]  # why a foot does not reach its target; otherwise empty
 
 
 def inverse(
@@ -74,12 +74,12 @@ def inverse(
         q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
         frame: Frame of the targets: ``world``, or ``trunk`` (the base).
         knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
-        foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps the posture's where
-            that reaches, and else lets it go.
+        foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps that of the posture
+        if the target is reachable with it.
         tolerance: Distance at which a foot counts as there [m].
         iterations: At most, from each of a few starts.
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
-        finish: Damped least squares takes over where an iteration has come near and crawls.
+        finish: Finish with damped least squares if the iteration converges slowly near the target.
 
     Returns:
         Joint positions of the whole robot, and per foot whether and how it was reached (``Inverse``).
@@ -319,8 +319,8 @@ class _Search:
             if self.foot_pitch is None or not self._has_ankle():
                 return ""
             angle = float(contact_angle(self.whole, found.joints))
-            asked = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
-            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {asked}"
+            requested = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
+            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {requested}"
         stuck = [
             f"{self.robot.joint_names[j]} at {value:.4g} rad"
             for j, value, screw in zip(self.leg.joints, found.joints, self.leg.screws)

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def register() -> None:
-    """Tell Gymnasium about the environment; without Gymnasium, do nothing."""
+    """Register the environment with Gymnasium, if Gymnasium is installed."""
     if find_spec("gymnasium") is None:
         return
     import gymnasium

@@ -65,7 +65,8 @@ class EpisodeSource:
             free=paths,
             uses_foot_forces=True,
             threads=4,
-            **{**task.world, **randomisation.world(task.robot)},
+            one_loop=False,  # a launch is one tick of the policy
+            **task.world_with(randomisation),
             **task.effects,
         )
         limit = round(seconds * task.drive.rate)

@@ -141,8 +141,12 @@ class CustomTask(Task):
         return cls(WalkTask.of(robot), **options)
 
     def assess(self, policy: Policy | ImportedPolicy, **options: Any) -> Assessment:
-        """Evaluate a policy as the task without the changes does."""
+        """Evaluate a policy with the unchanged task."""
         return self.inner.assess(policy, **options)
+
+    @property
+    def examined(self) -> CustomTask:
+        return replace(self, inner=self.inner.examined)
 
     # -- user-defined --------------------------------------------------------------------------------------------------
     @property

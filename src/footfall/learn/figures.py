@@ -37,10 +37,10 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
     if not curve:
         raise InputError("a learning curve needs at least one row")
     panels = (
-        ("reward", "reward of a tick"),
-        ("forward_error", "error of the forward speed [m/s]"),
+        ("reward", "reward per tick"),
+        ("forward_error", "forward speed error [m/s]"),
         ("score", "score"),
-        ("falls", "falls of a robot in a second"),
+        ("falls", "falls per robot and second"),
     )
     x = [row["seconds"] for row in curve]
     with style():
@@ -52,7 +52,7 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
             if key != "reward":
                 axis.set_ylim(bottom=0.0)
         for axis in figure.axes[2:]:
-            axis.set_xlabel("time of training [s]")
+            axis.set_xlabel("training time [s]")
         return figure
 
 

@@ -93,7 +93,7 @@ class WalkLanes:
             dtype=dtype,
             uses_foot_forces=True,
             threads=threads,
-            **{**task.world, **self.randomisation.world(self.robot)},
+            **task.world_with(self.randomisation),
             **task.effects,
         )
         model = self.batch.simulation.model

@@ -29,13 +29,13 @@ class Randomisation:
     """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` draws only the command.
 
     friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
-    [N s] on the trunk in a level direction of chance, one in every ``push_every`` seconds. joints: offsets at the start
+    [N s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at the start
     [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
-    strength: factor of what the motors give. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
-    noise: of observations, uniform within so many hundredths of the most that each may be. latency: of what is measured
-    until a policy sees it, in ticks, at most 10; its command, last action and clock it knows at once. force: steady, on
+    strength: factor of the motor torques. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
+    noise: of observations, uniform, in hundredths of the bound of each. latency: of measurements, in ticks, at most
+    10; command, last action and clock have none. force: steady, on
     the trunk in a level direction of chance, for all of an episode [N]: so that a policy learns to hold its speed by
-    what it feels. softness: how deep a foot sinks in that bears half the weight [m]; its damping and the slip at which
+    what it feels. softness: how deep a foot that carries half the weight sinks [m]; its damping and the slip at which
     friction has all of its force are drawn with it.
     """
 

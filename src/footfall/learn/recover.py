@@ -59,8 +59,8 @@ class RecoverTask(TermTask):
     """A robot, its drive, and what getting up is worth: ``task_files/recover.toml`` unless ``spec`` says otherwise.
 
     touching: its links that collide (``contact.bodies``).
-    any_pose: the part of the episodes that begin in any pose; the others begin the further from standing the higher a
-    robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
+    any_pose: the fraction of the episodes that begin in any pose; the others begin the further from standing the higher
+    a robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
     known early.
     """
 
@@ -251,7 +251,7 @@ def assess_recovery(
         raise unknown("simulator", engine, ENGINES)
     if engine == "footfall":
         return evaluate_recovery(policy, robot, robots=checked_count(robots), seconds=seconds, seed=seed).part
-    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True)
+    task = RecoverTask(robot=robot, drive=policy.drive, any_pose=True).examined
     up = []
     for k, rng in enumerate(own_generators(seed, checked_count(robots))):
         if progress is not None:

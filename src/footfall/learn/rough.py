@@ -52,7 +52,7 @@ DEEP = 0.4  # of every trench [m]: deeper than a leg reaches
 _START, _LATER = 0.6, 0.3  # [m] where a course begins, and up to how much later
 _UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
 _KIND = 1.0 / 16  # by which a level tells the kind of its course
-_EASIER = 0.4  # part of the episodes on a level that was passed before
+_EASIER = 0.4  # fraction of the episodes on a level that was passed before
 UP, DOWN = 0.8, 0.5  # fractions of the commanded way
 PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
@@ -74,7 +74,7 @@ class RoughTask(WalkTask):
 
     # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return which part of so many robots master the courses, in percent by kind and level."""
+        """Return how many of so many robots master the courses, in percent by kind and level."""
         mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
         percent = (100 * mastery.success).round().tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}

@@ -95,9 +95,9 @@ Progress = Callable[[str, int, int], None]
 class ActionController(Controller):
     """PD around the action in its memory, which the environment writes between ticks.
 
-    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the part of a tick for which
-    the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began. ``motors``
-    carry it out: their delay adds to that one, and together they are a tick at most.
+    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
+    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
+    ``motors`` carry it out: their delay adds to that one, and together they are a tick at most.
     """
 
     drive: Drive
@@ -210,6 +210,17 @@ class Task(ABC):
         return {"dt": self.dt}
 
     @property
+    def examined(self) -> Task:
+        """Return the task as its policies are judged."""
+        return self
+
+    def world_with(self, randomisation: Randomisation) -> dict[str, Given]:
+        """Return options of the simulation of robots for which something is drawn: ground that yields is no ground for
+        planning."""
+        drawn = randomisation.world(self.robot)
+        return {**(self.examined if drawn else self).world, **drawn}
+
+    @property
     def effects(self) -> dict[str, Given]:
         """Further options of it: the effects in its joints."""
         return {} if self.joints is None else {"joints": self.joints}
@@ -293,7 +304,7 @@ class Task(ABC):
         """
 
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return what a bench reports of a policy, on the processor."""
+        """Return the figures that a benchmark reports for a policy, on the processor."""
         return self.assess(policy, robots=robots).numbers
 
     def exam(self) -> Callable[[Policy], float] | None:
@@ -321,7 +332,7 @@ class Task(ABC):
         return level
 
     def observe(self, state: RunState, command: Command, parameters: Parameters = NONE) -> Float[ndarray, "no"]:
-        """Return what a policy sees of a robot at one time."""
+        """Return the observation of a policy at one time."""
         robot = self.robot
         sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf])
         heights = self.scan_heights(state.q, parameters)
@@ -344,7 +355,7 @@ class Task(ABC):
         return ()
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:
-        """Return the command of an episode, from what was drawn of ``commands`` or from the draws themselves."""
+        """Return the command of an episode, from the drawn values of ``commands`` or from uniform random numbers."""
         return Command(**drawn)
 
     @property
@@ -473,7 +484,7 @@ class TermTask(Task):
     robot: Robot
     drive: Drive = field(default_factory=Drive)
     weights: Mapping[str, float] = field(default_factory=dict)
-    dt: float = 2e-3
+    dt: float = 0.0  # [s]; that of ``spec`` unless given
     touching: str = ""
     contact: ContactModel | str | None = None
     motors: MotorModel | None = None
@@ -485,6 +496,7 @@ class TermTask(Task):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", check_weights(self.weights, self.table.weights))
+        object.__setattr__(self, "dt", self.dt or self.table.dt)
         check_stands(self.robot, self.doing)
         if self.spec is not None:
             self._check_terms()
@@ -549,7 +561,7 @@ class TermTask(Task):
         """Return the task with gains that are known to carry the robot, or that scale with it."""
         check_stands(robot, cls.doing)
         if spec is not None:
-            options = {"spec": spec, "dt": spec.dt, "touching": spec.collisions, **options}
+            options = {"spec": spec, "touching": spec.collisions, **options}
         return cls(robot=robot, drive=drive_from(robot, shipped(cls.kind) if spec is None else spec), **options)
 
     def draw_command(self, drawn: Mapping[str, Given], chance: Float[ndarray, "3"]) -> Command:

@@ -30,7 +30,7 @@ PLANE, COURSE, STAND, ANY_POSE = "plane", "course", "stand", "any_pose"
 STARTS = (STAND, ANY_POSE)
 CONTACTS = ("default", "yielding", "planning")
 CONTACT_DT = {"default": 2e-3, "yielding": 2e-3, "planning": 5e-3}  # [s], physics steps that suit them
-# an impulse for each kilogram of the robot [m/s], a load as a part of its mass, a force as a part of its weight
+# an impulse for each kilogram of the robot [m/s], a load as a fraction of its mass, a force as one of its weight
 PER_MASS = {"push_per_mass": "push", "payload_per_mass": "payload", "force_per_weight": "force"}
 _MAX_BYTES = 1 << 20
 _DRIVE = ("rate", "reach", "history", "gait", "period", "scale_period", "duty", "kp", "kd", "scan")

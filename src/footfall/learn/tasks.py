@@ -25,7 +25,7 @@ def load_task(file: str | Path, robot: Robot | str, *, allow_code: bool = False)
 
     Args:
         file: a copy of ``footfall train --example-task walk``, or one like it.
-        robot: whom to train: a robot, its name or its file.
+        robot: the robot to train: a Robot, a name or a model file.
         allow_code: terms ``module:name`` of the file may run; modules beside it are found.
 
     Returns:

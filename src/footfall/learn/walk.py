@@ -177,7 +177,7 @@ class Evaluation:
     velocity: Float[ndarray, "n 3"]  # mean forward, sideways [m/s] and turn [rad/s] in the heading's axes
     fallen: Bool[ndarray, "n"]
     delays: Float[ndarray, "n 4"]  # of touchdowns after LF's [cycles], in [-0.5, 0.5), LF, RF, LH, RH
-    duty: Float[ndarray, "n 4"]  # part of the time that a foot is down
+    duty: Float[ndarray, "n 4"]  # fraction of the time that a foot is down
     drawn: dict[str, ndarray]  # friction, mass, ... of each robot
 
     def within(self, speed: float, part: float = 0.15) -> float:

@@ -1,4 +1,4 @@
-"""The bridge to MuJoCo: models and grounds made from ours, runs in MuJoCo, our controllers in a loop of theirs."""
+"""The bridge to MuJoCo: models, grounds, runs in MuJoCo, and footfall controllers in a MuJoCo loop."""
 
 from typing import TYPE_CHECKING
 

@@ -29,9 +29,9 @@ class Bridge:
 
     Args:
         robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
-        controller: Controller of footfall, a policy among them, or a user-defined one.
+        controller: A footfall controller, a policy, or a user-defined controller.
         model: The ``MjModel``; its timestep must divide the controller's period.
-        command: That is followed until ``set_command`` changes it; that of the controller's gait unless given.
+        command: The command until ``set_command`` changes it; that of the controller's gait unless given.
 
     Raises:
         InputError: A joint of the robot is not in the model, or the timestep does not fit the controller's rate.
@@ -100,7 +100,7 @@ class Bridge:
 
 
 def step(model: Foreign, data: Foreign, controller: Bridge) -> None:
-    """Take one tick of a footfall controller in a MuJoCo loop: its command, and the ``mj_step`` that fit into it.
+    """Run one tick of a footfall controller in a MuJoCo loop, with the ``mj_step`` calls within it.
 
     Args:
         model: The ``MjModel``.

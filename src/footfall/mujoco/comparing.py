@@ -64,10 +64,10 @@ class Comparison:
 
 
 def compare(simulation: Simulation, duration: float = 10.0, progress: Progress = False) -> Comparison:
-    """Run a simulation and the same in MuJoCo, both from where the simulation is, and compare them.
+    """Run a simulation in footfall and in MuJoCo, from its current state, and compare them.
 
-    The controller, a user-defined one too, is compiled once and called in both. MuJoCo has the ground and the contact
-    settings of ``footfall compare``. The simulation itself stays as it is.
+    The controller, which may be user-defined, is compiled once and called in both. MuJoCo has the ground and the
+    contact settings of ``footfall compare``. The simulation itself is not changed.
 
     Args:
         simulation: Robot, controller, ground, command and pushes; on the true state, without sensors.

@@ -279,6 +279,6 @@ def _quaternion(mj: ModuleType, R: ndarray) -> ndarray:
 
 
 def _shortfall(part: Part) -> float:
-    """By what part of the largest principal moment the other two fail to add up to it."""
+    """Return by which fraction of the largest principal moment the other two fall short of it."""
     a, b, c = np.linalg.eigvalsh(part.inertia)
     return (c - a - b) / c if c > 0 else 0.0

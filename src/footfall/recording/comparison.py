@@ -49,7 +49,7 @@ class Differences:
     start: float
     end: float
     shared: int
-    contact_agreement: float | None  # part of the time in which both say the same of a foot, 0 to 1
+    contact_agreement: float | None  # fraction of the time in which both agree on the contact of a foot, 0 to 1
 
     def __iter__(self) -> Iterator[Difference]:
         return iter(self.rows)

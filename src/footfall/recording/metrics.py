@@ -40,7 +40,7 @@ def force_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
 
 
 def contact_agreement(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Part of the time, 0 to 1, in which both say the same of a foot's contact; of one foot or of all of them."""
+    """Fraction of the time, 0 to 1, in which both report the same contact; of one foot or of all of them."""
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float((a.contact[rows_a][:, feet] == b.contact[rows_b][:, feet]).mean())

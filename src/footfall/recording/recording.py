@@ -133,8 +133,8 @@ class Recording:
     def force_mean(self) -> Float[ndarray, "T nf 3"]:
         """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
 
-        By the impulses of all steps; of the rows of ``force`` where nobody counted these. What was before the recording
-        counts as nothing.
+        It is computed from the impulses of all steps, or from the rows of ``force`` without those. Forces before the
+        recording count as zero.
         """
         return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
@@ -289,7 +289,7 @@ class Recording:
     def spent(self) -> float:
         """Positive mechanical work of the motors [J] from the first to the last row.
 
-        As the simulation counted it in every step; from the torques and rates of the rows where nobody counted.
+        It is accumulated in every step; without that column, it is computed from the torques and rates of the rows.
         """
         if "spent" in self.columns:
             return float(self["spent"][-1] - self["spent"][0])
@@ -314,10 +314,10 @@ class Recording:
         rows = slice(*np.searchsorted(self.time, [low, np.nextafter(high, np.inf)]))
         if rows.start >= rows.stop:
             span = f"{self.time[0]:g} to {self.time[-1]:g} s" if len(self) else "no time at all"
-            asked = " and ".join(
+            requested = " and ".join(
                 f"{word} {time:g} s" for word, time in (("from", start), ("until", end)) if time is not None
             )
-            raise InputError(f"nothing was recorded {asked or 'at all'}: the recording covers {span}")
+            raise InputError(f"nothing was recorded {requested or 'at all'}: the recording covers {span}")
         events = [event for event in self.events if low <= event.time <= high]
         if isinstance(self.columns, LazyColumns):
             return Recording(self.robot, self.columns.part(rows), events, self.meta)
@@ -448,8 +448,8 @@ class Recording:
         plain = ("controller", "contact", "dt", "seed", "stopped", "fell", "diverged", "interrupted")
         for key in (key for key in plain if key in self.meta):
             value = self.meta[key]
-            said = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
-            rows.append(("time step" if key == "dt" else key, said))
+            reported = ("no", "yes")[value] if isinstance(value, bool) else f"{value} s" if key == "dt" else str(value)
+            rows.append(("time step" if key == "dt" else key, reported))
         rows.append(("columns", ", ".join(f"{k} {a.shape[1:] or ''}".strip() for k, a in self.columns.items())))
         rows += [(f"{event.time:.3f} s", f"{event.kind}: {event.message}") for event in self.events[:10]]
         left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style

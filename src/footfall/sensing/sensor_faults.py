@@ -51,7 +51,7 @@ class Fault:
             raise InputError(f"the {self.sensor} sensor has the axes 0 to {size - 1}, a fault names {list(self.axes)}")
 
     def apply(self, sample: Float[ndarray, "n"], t: Scalar, held: Float[ndarray, "n"]) -> tuple[ndarray, ndarray]:
-        """(what is read at the time t, the sample that is held from now on)."""
+        """Return (the reading at time t, the sample held from now on)."""
         acts = (t > self.start - 1e-9) & (t < self.start + self.duration - 1e-9)
         wrong = {"missing": np.nan * np.ones(len(sample)), "frozen": held, "bias": sample + self.value}.get(
             self.kind, self.value * np.ones(len(sample))

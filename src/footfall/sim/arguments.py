@@ -109,6 +109,9 @@ def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
         raise
 
 
+_ROUNDING = 1e-9  # of a derivative: a smaller difference of forces has no sign
+
+
 def _check_derivatives(contact: ForceLaw, dt: float) -> None:
     """Compare a user's derivatives with how the force falls with the velocity: negated ones would feed the step energy.
 
@@ -125,7 +128,8 @@ def _check_derivatives(contact: ForceLaw, dt: float) -> None:
                 f"derivatives of {_class_name(contact)}: the force along {axis} falls by {falls:.4g} N s/m with the"
                 f" velocity there, and its derivative says {derivatives[k]:.4g}"
             )
-            if off and derivatives[k] * falls < 0.0:
+            rounded = abs(falls) < _ROUNDING * abs(float(derivatives[k]))
+            if off and not rounded and derivatives[k] * falls < 0.0:
                 raise InputError(f"{sentence}: it has the wrong sign")
             if off and axis == "z" and falls > 0.0:
                 warnings.warn(sentence, stacklevel=callers_level())
@@ -156,18 +160,18 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
         return
     mass, pull = robot.mass / robot.nf, float(np.linalg.norm(gravity)) or STANDARD
 
-    def asked(depth: float, dt: float) -> tuple[float, float]:
+    def requested(depth: float, dt: float) -> tuple[float, float]:
         force, falls = law.law(depth, np.zeros(3), 0.8, dt)
         return float(force[2]), float(falls[2])
 
     low, high = 0.0, _DEEPEST
-    if not asked(high, dt)[0] > mass * pull:
+    if not requested(high, dt)[0] > mass * pull:
         return
     for _ in range(50):
         depth = 0.5 * (low + high)
-        low, high = (low, depth) if asked(depth, dt)[0] > mass * pull else (depth, high)
-    c = asked(high, 0.0)[1]
-    added = asked(high, dt)[1] - c
+        low, high = (low, depth) if requested(depth, dt)[0] > mass * pull else (depth, high)
+    c = requested(high, 0.0)[1]
+    added = requested(high, dt)[1] - c
     meant, found = (_rebound(damping, added / dt, mass) for damping in (c, c + added))
     if meant - found > _REBOUND:
         warnings.warn(

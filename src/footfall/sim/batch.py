@@ -68,8 +68,8 @@ Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
 class Batch(Summarised):
     """Many robots simulated by one compiled program. ``free`` names parameters that differ between them.
 
-    uses_foot_forces: the controller looks at the forces at the feet. dtype: float64 or float32. threads: all cores
-    unless given. Other options are those of ``Simulation``. A controller that cannot be traced is refused.
+    uses_foot_forces: the controller uses the foot forces. dtype: float64 or float32. threads: all cores
+    unless given. Other options are those of ``Simulation``. A controller that cannot be traced raises an error.
 
     ``q``, ``v`` and ``state`` are arrays with the robot first that stay in place, so that PyTorch and JAX can share
     them (``torch.from_dlpack(batch.q)``); ``command`` and ``push`` may be written to, or set by name.
@@ -332,7 +332,7 @@ class Batch(Summarised):
     def record(self, which: Sequence[int], ticks: int, every: int = 1) -> RunState:
         """Run the next ticks and return rows of chosen robots (robot, row, ...).
 
-        The batch stays as it is.
+        The batch is not changed.
         """
         _, rows = self.function.roll(ticks, *self._arguments(self._indices(which)), every=every)
         return rows
@@ -386,7 +386,7 @@ class Batch(Summarised):
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
         A step of compliant contact is solved again until the modes of its feet and joints agree, and robots that share
-        lanes of a vector may wait for the slowest of them. The batch stays as it is.
+        lanes of a vector may wait for the slowest of them. The batch is not changed.
 
         Args:
             ticks: Ticks of the controller, to look at.

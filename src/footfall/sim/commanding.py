@@ -124,19 +124,19 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
     limits = controller.command_limits(robot)
     if limits is None:
         return command, []
-    followed, said = command, []
+    followed, reported = command, []
     for key in KEYS:
         value, most = getattr(command, key), limits.get(key)
         if value and most is None:
             takes = ", ".join(limits) or "no command"
-            said.append(f"controller {controller.name} does not follow {key} = {value:g}: it takes {takes}")
+            reported.append(f"controller {controller.name} does not follow {key} = {value:g}: it takes {takes}")
             followed = replace(followed, **{key: 0.0})
         elif most is not None and abs(value) > most:
             why = controller.limit_reasons(robot).get(key)
             clipped = f"controller {controller.name} clips {key} = {value:g} to {most:.3g} {UNITS[key]}"
-            said.append(clipped if why is None else f"{clipped}: {why}")
+            reported.append(clipped if why is None else f"{clipped}: {why}")
             followed = replace(followed, **{key: float(np.copysign(most, value))})
-    return followed, said
+    return followed, reported
 
 
 def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
@@ -153,5 +153,5 @@ def _most(command: Command | Callable[[float], Command], times: Sequence[float])
     """Return the largest of each component that is commanded, either way."""
     if isinstance(command, Command):
         return command_at(command, 0.0)
-    asked = [command_at(command, t) for t in times]
-    return Command(**{key: max((getattr(each, key) for each in asked), key=abs) for key in KEYS})
+    requested = [command_at(command, t) for t in times]
+    return Command(**{key: max((getattr(each, key) for each in requested), key=abs) for key in KEYS})

@@ -22,7 +22,7 @@ from numpy import ndarray
 
 import nptrace
 from footfall.adapters import unadapted
-from footfall.contact.force_law import FREEZE_AFTER, ForceLaw, accelerations
+from footfall.contact.force_law import ForceLaw, accelerations
 from footfall.contact.model import ActiveSetIteration, evaluate_contact
 from footfall.contact.points import ContactPoint, generalised_forces
 from footfall.control.interface import JointCommand
@@ -69,7 +69,6 @@ class Acted:
 
 # -- the modes of an implicit step, and the iteration that finds them --------------------------------------------------
 MAX_ITERATIONS = 20  # late ones only tighten the modes
-JOINT_GRACE_ITERATIONS = 4.0  # by which modes of feet are frozen later where joints have dry friction
 
 
 @dataclass(frozen=True)
@@ -78,15 +77,9 @@ class Modes:
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
-    middle: dict[str, PyTree] = field(
-        default_factory=dict
-    )  # of the step: 1 while its rates are guessed, how far on they are
-
-    def for_contact(self, iteration: Scalar, converged: bool) -> ActiveSetIteration:
-        """Freeze the modes of feet only when the joints' dry friction has settled."""
-        if "slides" in self.joints:
-            iteration = np.minimum(iteration, np.maximum(iteration - JOINT_GRACE_ITERATIONS, FREEZE_AFTER - 1.0))
-        return ActiveSetIteration(self.contact, iteration, converged)
+    # of the middle of the step: how often its rates may still be updated (``_MID_UPDATES``: they are guessed), and how
+    # far past those of its start they are
+    middle: dict[str, PyTree] = field(default_factory=dict)
 
 
 Onward = Callable[[Robot, State, ndarray, float, Modes], State]  # where accelerations lead, found in these modes
@@ -138,7 +131,12 @@ def _unknown_middle(world: World) -> dict[str, PyTree]:
     robot = world.robot
     if world.pairs or world.touches or not robot.nj:
         return {}
-    return {"guessed": 1.0, "past": np.zeros(robot.nj + (3 if robot.floating else 0))}
+    return {"updates": _MID_UPDATES, "past": np.zeros(robot.nj + (3 if robot.floating else 0))}
+
+
+def guesses_middle(middle: dict[str, PyTree]) -> Scalar:
+    """Return whether the rates in the middle of a step are guessed, not those of an earlier iteration."""
+    return middle["updates"] > _MID_UPDATES - 0.5
 
 
 def solve_active_set(
@@ -162,7 +160,7 @@ def solve_active_set(
             modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
             nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
             if modes.middle:  # its past moves with the state
-                nptrace.mark_derivative_invalid(last.solution.modes.middle["guessed"] < 0.5)
+                nptrace.mark_derivative_invalid(last.solution.modes.middle["updates"] < _MID_UPDATES - 0.5)
             return solved(modes, iteration, converged=True)
 
         first = (last.solution.a, last.solution.acted, last.after)
@@ -217,29 +215,30 @@ def _last_iteration(
 
 
 # -- the rates in the middle of a step ---------------------------------------------------------------------------------
-_MID_TOLERANCE = 0.01  # [rad/s or m/s] by which rates of joints may be other than guessed
+_MID_UPDATES = 2.0  # of the rates in the middle of a step, where they are not as guessed
+_MID_TOLERANCE = 2.0  # [rad/s² or m/s²] by which accelerations of joints may be other than guessed
 _CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from where a contact model may see it
 
 
 def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "nv"], dt: float) -> Scalar:
-    """Return 1.0 if nothing touches the robot, or will within this step, else 0.0.
+    """Return whether nothing touches the robot, or will within this step.
 
-    It is 0.0 always beside free bodies, and where links push links: both ways to step keep a momentum that is off by
+    It is false always beside free bodies, and where links push links: both ways to step keep a momentum that is off by
     dt, each by another amount, and one that changes from one to the other at such an impact would gain momentum.
     """
     if world.touches or world.pairs:
-        return 0.0
+        return False
     if isinstance(unadapted(world.contact), ForceLaw):  # whose forces are zero where nothing touches
         gaps = [point.distance for point in points]
     else:
         approach = ((point.R_BC.T @ (point.J @ v))[2] for point in points)
         gaps = [point.distance - _CLEAR + np.minimum(2.0 * dt * w, 0.0) for point, w in zip(points, approach)]
-    flight: Scalar = 1.0
+    flight: Scalar = True
     if gaps:
         nearest = gaps[0]
         for gap in gaps[1:]:
             nearest = np.minimum(nearest, gap)
-        flight = np.where(nearest > 0.0, 1.0, 0.0)
+        flight = nearest > 0.0
     return flight
 
 
@@ -249,7 +248,7 @@ def mid_rates(
     inertia: Float[ndarray, "nj"],
     v: Float[ndarray, "nv"],
     torques: Float[ndarray, "nj"],
-    flight: Scalar,
+    swings: Scalar,
     dt: float,
 ) -> tuple[Float[ndarray, "nv"], Swing]:
     """Return (velocities with the base's angular velocity in the middle of a step, what swings the joints until then).
@@ -260,12 +259,12 @@ def mid_rates(
     yet: they swing in flight alone. ``inertia``: of each joint, with what acts as such.
 
     This is a guess: joints push one another and the base, and heavy loose limbs would still gain 5 % of energy in five
-    seconds at 6 rad/s. An implicit step whose solution accelerates the joints otherwise is therefore solved once more,
-    at the rates that lead to the middle of that solution (``Modes.middle``).
+    seconds at 6 rad/s. An implicit step whose solution accelerates the joints otherwise is therefore solved twice more,
+    each time at the rates that lead to the middle of the solution before (``Modes.middle``).
     """
     robot, tree = world.robot, world.robot.tree
     past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)
-    half = 0.5 * dt * flight
+    half = np.where(swings, 0.5 * dt, 0.0)
     gain, inertial = [], []
     for i in range(1, len(tree.bodies)):
         gain.append(0.0 if i in world.free_limbs else half / inertia[i - 1])  # folded limbs have no inertia in M
@@ -282,7 +281,7 @@ def _known_rates(
     past = middle["past"]
     if not robot.floating:
         return v + past
-    omega = np.where(middle["guessed"] < 0.5, v[:3] + past[:3], turning[:3])
+    omega = np.where(guesses_middle(middle), turning[:3], v[:3] + past[:3])
     return np.concatenate([omega, v[3:6], v[6:] + past[3:]])
 
 
@@ -317,8 +316,8 @@ def equations_of_motion(
     spheres = [place_sphere(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_candidates(world, at_q, poses, spheres)
-    flight = in_flight(world, points, v, dt) if in_middle else 0.0
-    falls = np.asarray(world.gravity) * (flight if robot.floating else 0.0)  # with its base: joints feel nothing of it
+    flight = in_flight(world, points, v, dt) if in_middle else False
+    falls = np.where(flight, world.gravity, 0.0) if robot.floating else np.zeros(3)  # its joints feel nothing of that
     gravity = np.asarray(world.gravity) - falls
     # mass matrix and forces; limbs that touch nothing are folded into the base
     bare = without_inertia(robot, world.free_limbs)
@@ -329,12 +328,11 @@ def equations_of_motion(
     joints = joint_feedback(world, state, own, inputs.command, dt, modes.joints, iteration)
     pushed = generalised_pushes(at_q, world.pushed, inputs.push)
     turning, swing = v, None
-    guessed: Scalar = 0.0
     if in_middle:
         inertia = joint_rates(robot, np.diag(M)) + joints.armature
         torques = joints.torques.motor + joints.torques.passive
-        guessed = flight * modes.middle["guessed"] if modes.middle else flight
-        turning, swing = mid_rates(world, M, inertia, v, torques, guessed, dt)
+        swings = np.logical_and(guesses_middle(modes.middle), flight) if modes.middle else flight
+        turning, swing = mid_rates(world, M, inertia, v, torques, swings, dt)
         if modes.middle:
             turning = _known_rates(robot, modes.middle, v, turning)
     bias, swung = bias_and_swing(bare, X, composite, turning, gravity, at_q.still, swing)
@@ -349,7 +347,7 @@ def equations_of_motion(
         return limbs, assemble_system(world, at_q, poses, spheres, state.objects, *folded, points, v, loops, ahead)
 
     # contact
-    feet = replace(modes, joints=joints.modes).for_contact(iteration, converged)
+    feet = ActiveSetIteration(modes.contact, iteration, converged)
     limbs, system = assembled(joints)
     contact = evaluate_contact(
         world.contact,
@@ -382,12 +380,14 @@ def equations_of_motion(
     middle = modes.middle
     if in_middle and middle:
         past = 0.5 * dt * a_J
-        off = past - swung
-        wrong = (off @ off) * guessed > _MID_TOLERANCE**2
+        off = past - swung  # after an update nothing is guessed, and all of it is new
+        wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > dt * dt * (
+            _MID_UPDATES * (0.5 * _MID_TOLERANCE) ** 2
+        )
         again = np.where(wrong, 1.0, 0.0)
         changed = changed + again
         past = np.concatenate([0.5 * dt * a[:3], past]) if robot.floating else past
-        middle = {"guessed": middle["guessed"] - again, "past": np.where(wrong, past, middle["past"])}
+        middle = {"updates": middle["updates"] - again, "past": np.where(wrong, past, middle["past"])}
     memory = {**contact.memory, **joints.rotors_after(a_J, dt)}
     pushes = generalised_forces(system.points, contact.forces, system.width, robot.nv)
     forces = contact_forces_world(world, system.axes, contact.forces)

@@ -1,6 +1,8 @@
 """Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
 
-One thread per robot where there are robots enough to fill the card; four where there are fewer and legs are alike.
+Four threads per robot where legs are alike, one for each leg; one where they are not, or where there are robots enough
+to fill the card and a tick is so short that a thread has registers for all of it. Steps and the iterations within them
+are one loop, so that robots of a warp do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 
 KERNEL = "footfall_tick"
 FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
+SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
-BLOCKS = {1: 256, 4: 128}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
+BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
@@ -64,8 +67,9 @@ class TickSource:
 
     threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
     what the legs do to the base in different orders: they agree to rounding, not to the bit.
-    longest: number of operations of a tick from which on a robot gets 1 thread, whatever ``threads`` says.
-    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other.
+    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
+    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
+    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
@@ -78,6 +82,7 @@ class TickSource:
         block: int | None = None,
         uses_foot_forces: bool = False,
         threads: int = 1,
+        shortest: float = 0.0,
         longest: float = np.inf,
         one_loop: bool = True,
         free: Sequence[str] = (),
@@ -99,7 +104,7 @@ class TickSource:
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads == 4 and self.program.live_operations <= longest
+        legs = threads == 4 and shortest <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
         code = flattened_steps(code, self.layout) if one_loop else code
         lanes = vectorised(code, lanes=(4,)) if legs else None
@@ -173,7 +178,7 @@ class CudaBackend(CudaKernel):
 class GpuBatch:
     """Many robots simulated on one GPU.
 
-    Arguments are those of ``TickSource``; the number of threads follows from the number of robots unless given.
+    Arguments are those of ``TickSource``; the number of threads follows from robot and tick unless given.
     """
 
     def __init__(
@@ -182,9 +187,11 @@ class GpuBatch:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
-        chosen = threads if threads is not None else 1 if n >= FEW else 4
-        longest = LONG if threads is None else np.inf
-        self.source = TickSource(robot, controller, threads=chosen, longest=longest, **options)
+        if threads is None:
+            options |= {"threads": 4, "shortest": SHORT if n >= FEW else 0.0, "longest": LONG}
+        else:
+            options["threads"] = threads
+        self.source = TickSource(robot, controller, **options)
         self.backend = CudaBackend(self.source)
         try:
             self._start = [self.cupy.asarray(x) for x in self.source.first_columns(self.n)]

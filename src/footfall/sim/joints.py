@@ -63,7 +63,7 @@ class Belt:
     """Elastic belts between motors and joints, as seen at the joint; one number for all joints, or one each.
 
     Without ``inertia`` the joints' own armature is the rotor's, and turns behind the belt instead of with the joint.
-    ``encoder`` says which side the motor's feedback measures.
+    ``encoder`` is the side of the belt that the motor's feedback measures.
     """
 
     stiffness: Scalar = 4000.0  # [N m/rad]
@@ -236,7 +236,7 @@ def through_belt(
 Modes = dict[str, PyTree]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
 _ONE_JOINT_AFTER = 6.0  # iterations after which one joint at a time is held or let slide: all would chase each other
-_RELEASE_AFTER = 17.0  # iterations after which dry friction leaves a joint that it would drive
+_RELEASE_AFTER = 12.0  # iterations after which dry friction leaves a joint that it would drive
 _RESIDUAL_FRICTION = 1e-6  # of its dry friction: what is left to such a joint
 _FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
 _LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known

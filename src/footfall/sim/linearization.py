@@ -312,7 +312,7 @@ class LinearStep:
             of them together.
         exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
             all of them; without, that direction is held, which is faster.
-        free: Parameters, such as "contact.stiffness", in which worlds may differ that share what is compiled
+        free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """
 
@@ -378,7 +378,7 @@ class LinearStep:
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
 
     def of(self, simulation: Simulation | None) -> LinearStep:
-        """Return the same step with the contact memory of a simulation of the same model, or with that of a start."""
+        """Return the same step with the contact memory of a simulation, or with its initial memory."""
         other = copy.copy(self)
         other.simulation = simulation
         return other

@@ -139,8 +139,8 @@ class ThroughMotors(ControllerWrapper):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        asked, inner = self.inner(t, robot, sensed, command, memory["inner"])
-        now = stacked(asked.broadcast(robot.nj))
+        requested, inner = self.inner(t, robot, sensed, command, memory["inner"])
+        now = stacked(requested.broadcast(robot.nj))
         past = memory["past"]
         line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]  # before: the same
         kept = np.stack(line[: len(past)]) if len(past) else past

@@ -216,7 +216,11 @@ class RunOptions:
         "With --controller nmpc: contacts are scheduled by the gait (default), or implicit: found by the optimizer.",
     )
     task: str | None = _option(
-        None, "With --controller sampling: walk (default), get_up, hind_legs, hop.", choices=_tasks
+        None,
+        "With --controller sampling: walk (default), climb, get_up, hind_legs, hop, jump, reach, dance.",
+        choices=_tasks,
+        page="walk",
+        compare=True,
     )
     kp: float | None = _option(None, "Joint stiffness [N m/rad].", unit="N m/rad", most=1e9, compare=True)
     kd: float | None = _option(None, "Joint damping [N m s/rad].", unit="N m s/rad", most=1e9, compare=True)

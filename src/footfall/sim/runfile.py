@@ -72,7 +72,7 @@ _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlannedRun:
     """A simulation ready to run, and the options that it was made from."""
 
     options: RunOptions
@@ -155,7 +155,7 @@ def plan(
     options: RunOptions,
     constants: Mapping[str, Given] | None = None,
     own: Controller | None = None,
-) -> Planned:
+) -> PlannedRun:
     """Return the simulation that options describe.
 
     Args:
@@ -175,6 +175,9 @@ def plan(
         joints = {"joints": effects}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {}, own)
+    task = controller.task if isinstance(controller, Sampling) else None
+    if isinstance(task, PlanningTask) and options.ground == "plane":
+        ground = task.terrain_of(options.friction) or ground
     speed = options.speed if options.speed is not None else gait.speed if gait else 0.0
     if options.speed is None and (
         options.controller in control_named.COMMAND_FOLLOWERS or is_policy(options.controller)
@@ -189,7 +192,6 @@ def plan(
         first, speed = command(0.0), max((each.forward for _, each in command.entries), key=abs)
     followed, _ = unfollowed(as_controller(controller), robot, Command(forward=speed))
     start = standing_start(robot, controller, ground, first, options.drop)
-    task = controller.task if isinstance(controller, Sampling) else None
     special: dict[str, Given] = {}
     if isinstance(task, PlanningTask):
         start = task.start_state(robot, options.seed) or start
@@ -214,7 +216,7 @@ def plan(
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     nominal = _nominal_speed(options, controller, gait)
     commanded = followed.forward if nominal is None else None
-    return Planned(
+    return PlannedRun(
         options=options,
         simulation=simulation,
         gait=gait,
@@ -318,8 +320,8 @@ def _lqr(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> M
 
 
 def _planned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
-    asked = [key for key in ("sideways", "turn") if getattr(options, key)]
-    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *asked])
+    requested = [key for key in ("sideways", "turn") if getattr(options, key)]
+    refuse(options, "follows its plan", [*given(options, "gait", "constants", "reflexes"), *constants, *requested])
     refuse_rhythm(dataclasses.replace(options, inverse=None))
     planned = reachable_plan(robot, options.plan or PLANS[0], options.speed, options.duration)
     inverse = options.inverse or INVERSES[0]
@@ -352,10 +354,12 @@ def _sampling(robot: Robot, options: RunOptions, constants: Mapping[str, Given])
     refuse(options, "plans with its task", [*given(options, "constants"), *constants])
     refuse_rhythm(options)
     name = options.task or "walk"
-    if name != "walk":
+    if name not in ("walk", "climb"):
         refuse(options, f"does the task {name}", given(options, "gait", "speed"))
     task = task_named(name, robot, **({"gait": options.gait} if options.gait else {}))
     ground = ground_named(options.ground, options.seed, options.friction)
+    if options.ground == "plane":
+        ground = task.terrain_of(options.friction) or ground
     return Sampling(task, kp=options.kp, kd=options.kd, ground=ground, seed=options.seed), None
 
 
@@ -511,7 +515,7 @@ __all__ = [
     "CONTROLLERS",
     "GROUNDS",
     "KEYS",
-    "Planned",
+    "PlannedRun",
     "RunOptions",
     "ground_named",
     "load_options",

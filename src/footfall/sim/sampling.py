@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -42,6 +42,7 @@ from footfall.control.posture import standing_joints
 from footfall.control.stand_gains import stand_gains, walk_gains
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import LEGS
+from footfall.kinematics.forward import foot_positions
 from footfall.parameters import look_up, replaced
 from footfall.robot.model.description import Robot
 from footfall.sim.equations_of_motion import State
@@ -88,7 +89,7 @@ class Moment:
 
 
 class PlanningTask(ABC):
-    """What a sampling planner does: the cost of a step in plain NumPy, traced into the rollout.
+    """A task of a sampling planner: the cost of a step in plain NumPy, traced into the rollout.
 
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """
@@ -118,11 +119,15 @@ class PlanningTask(ABC):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the numbers of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
         """Return the state in which a run of the command line starts; standing if None."""
+        return None
+
+    def terrain_of(self, friction: float) -> Ground | None:
+        """Return the ground that the task is meant for, where a run of the command line is on a plane."""
         return None
 
     @property
@@ -250,11 +255,11 @@ class ControllerParameters(Planned):
     """Numbers of a traceable controller, added to those that it has.
 
     >>> trot = ff.control.JointPD.tuned(robot, "trot")
-    >>> ff.control.ControllerParameters(trot, ("gait.step_height", "kp"))
+    >>> ff.control.ControllerParameters(trot, ("gait.height", "kp"))
 
     Args:
         controller: The controller; plain NumPy without hidden state.
-        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.step_height``),
+        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.height``),
             or ``residual``: joint targets beside its own, one for each joint [rad].
         scale: Size of a change of one in a knot, for each name; 1 unless given.
     """
@@ -429,6 +434,27 @@ def predict(
     return (q, v, memory), path
 
 
+def foresee(
+    model: PlanningModel,
+    q: Float[ndarray, "nq"],
+    v: Float[ndarray, "nv"],
+    values: Float[ndarray, "m np"],
+    t: float,
+    command: Float[ndarray, "6"],
+    memory: PyTree,
+) -> Float[ndarray, "m p 3"]:
+    """Return the positions of the base and of all feet after a step for every row of values [m]."""
+    robot = model.world.robot
+
+    def body(carry: tuple[PyTree, ...], row: Operand) -> tuple[PyTree, PyTree]:
+        q, v, now, memory = carry
+        after, _, memory = model.step(now, q, v, row, command, memory)
+        places = np.concatenate([after.q[None, :3], foot_positions(robot, after.q)])
+        return (after.q, after.v, now + model.dt, memory), places
+
+    return nptrace.scan(body, (q, v, t, memory), values)[1]
+
+
 def average(
     method: str, costs: Float[ndarray, "n"], knots: Float[ndarray, "n k nj"], temperature: float, elite: int
 ) -> Float[ndarray, "k nj"]:
@@ -575,6 +601,7 @@ class _Planner:
     act: Callable[..., tuple[JointCommand, PyTree]]  # joint command of values of the plan
     interval: float  # between two knots [s]
     horizon: int  # steps of a rollout
+    foresee: Callable[..., ndarray] | None = None  # for pictures
 
 
 _PLANNED: dict[str, type[Planned]] = {"targets": JointTargets, "torques": JointTorques}
@@ -611,7 +638,7 @@ def _by_task() -> Any:
 class Sampling(Controller):
     """Predictive control by sampling rollouts of the whole physics (MPPI, CEM, predictive sampling).
 
-    The targets of the joints, or what else is ``planned``, follow a spline. A plan takes effect one planning period
+    The joint targets, or other ``planned`` values, follow a spline. A plan takes effect one planning period
     after the state it was made from, so that planning may take all of its period.
 
     >>> def still(robot, now):
@@ -650,6 +677,7 @@ class Sampling(Controller):
         model: Robot of the rollouts; the simulated one unless given.
         device: ``cpu``, or ``cuda`` for samples on a GPU.
         threads: Threads of the processor that roll out samples.
+        background: Plan in a thread of its own, beside the ticks: for robots and pages in real time.
         seed: Of the noise.
     """
 
@@ -680,6 +708,7 @@ class Sampling(Controller):
     feedback: int = 0
     device: str = "cpu"
     threads: int = 1
+    background: bool = False
     seed: int = 0
 
     info = ControllerInfo(traceable=False, follows_command=True)
@@ -728,6 +757,8 @@ class Sampling(Controller):
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
+        self._pool = ThreadPoolExecutor(1) if self.background else None
+        self._pending: Future[dict[str, PyTree]] | None = None
         self._failed = False
 
     def knot_interval(self, robot: Robot) -> float:
@@ -764,7 +795,9 @@ class Sampling(Controller):
     def start(self, robot: Robot) -> dict[str, PyTree]:
         assert isinstance(self.task, PlanningTask)
         self.log.clear()
-        self.plans, self.seconds, self._failed = 0, 0.0, False
+        if self._pending is not None:  # of a run that was ended
+            self._pending.result()
+        self.plans, self.seconds, self._failed, self._pending = 0, 0.0, False, None
         planned = self.planned
         assert isinstance(planned, Planned)
         nothing = np.zeros((self.knots, planned.size(robot)))
@@ -869,19 +902,33 @@ class Sampling(Controller):
             raise InputError("sampling must be compiled before it runs: pass it to a Simulation")
         memory, planner = dict(memory), self._planner
         if t >= memory["next_from"] - 1e-9:
+            if self._pending is not None:  # planned in another thread meanwhile
+                made, self._pending = self._pending.result(), None
+                memory |= {key: made[key] for key in ("next", "next_begin", "next_gains", "task")}
             memory["knots"], memory["begin"], memory["next_from"] = memory["next"], memory["next_begin"], np.inf
             memory["gains"], memory["next_gains"] = memory["next_gains"], None
         if memory["tick"] % round(self.rate / self.plan_rate) == 0:
-            began = time.process_time()
-            memory = self._plan(t, robot, sensed, command, memory)
-            self.seconds += time.process_time() - began
-            self.plans += 1
+            given = t, robot, sensed, command, dict(memory)
+            if self._pool is None:
+                memory = self._timed_plan(*given)
+            else:
+                self._pending = self._pool.submit(self._timed_plan, *given)
+                memory |= {"next_from": t + 1.0 / self.plan_rate, "plan": memory["plan"] + 1}
         memory["tick"] += 1
         values = self._values(memory, np.array([t + 0.5 / self.rate]))[0]
         if memory["gains"] is not None:
             values = np.clip(values + self._correction(t, sensed, memory), planner.lower, planner.upper)
         joint_command, memory["inner"] = planner.act(t, sensed, values, command, memory["inner"])
         return joint_command, memory
+
+    def _timed_plan(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> dict[str, PyTree]:
+        clock = time.thread_time if self.threads == 1 else time.process_time
+        began = clock()
+        made = self._plan(t, robot, sensed, command, memory)
+        self.seconds, self.plans = self.seconds + clock() - began, self.plans + 1
+        return made
 
     def _values(self, memory: dict[str, PyTree], times: Float[ndarray, "m"]) -> Float[ndarray, "m np"]:
         assert self._planner is not None
@@ -1053,6 +1100,19 @@ class Sampling(Controller):
                 knots[rows] = noise[rows] + xp.asarray(center.astype(np.float32))
                 knots[rows.start] = xp.asarray(center.astype(np.float32))
         return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
+
+    def planned_path(self, simulation: Simulation) -> Float[ndarray, "m p 3"]:
+        """Return where the present plan takes the base and the feet of a simulation, for pictures [m]."""
+        assert self._planner is not None
+        memory, robot = simulation.state.memory, simulation.robot
+        while "plan" not in memory:  # of what wraps this controller
+            memory = memory["inner"]
+        command = np.array([getattr(simulation.command_now, x) for x in _COMPONENTS])
+        values = self._values(memory, simulation.time + self.dt * (np.arange(self._planner.horizon) + 0.5))
+        given = simulation.q, simulation.v, values, simulation.time, command, memory["inner"]
+        if self._planner.foresee is None:
+            self._planner.foresee = compiling.compile(foresee, self._planner.model, *given, verify=False)
+        return np.asarray(self._planner.foresee(*given)).reshape(-1, 1 + robot.nf, 3)
 
     @property
     def processor_time_per_plan(self) -> float:

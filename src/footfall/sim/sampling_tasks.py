@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.contact.boxes import Box, Boxes
 from footfall.contact.ground import Ground, Plane
-from footfall.contact.steps import Treads
+from footfall.contact.steps import Steps, Treads
 from footfall.control.command import Command
 from footfall.control.posture import standing_joints
 from footfall.errors import InputError, unknown
@@ -147,6 +148,8 @@ class Walk(ScaledTask):
     period: float = _scaled()  # [s]; scales with the robot unless given
     lift: float = _scaled()  # of the feet [m]; the same
     lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
+    pull: float = 1.0  # weight of the reference
+    haste: float = 1.0  # weight of the velocity
     gain: float = 1.0
     weights = _weights("feet", "position", "velocity", "heading", "height", "upright", "posture", "effort")
 
@@ -193,8 +196,8 @@ class Walk(ScaledTask):
         bent = 0.2 * np.sum(now.target**2) + np.sum(now.target[:: robot.nj // 4] ** 2)
         return (
             w["feet"] * (2.0 * np.sum((lifted / self.lift) ** 2) + footholds)
-            + 20.0 * w["position"] * (behind @ behind)
-            + 6.0 * w["velocity"] * (slow @ slow)
+            + 20.0 * self.pull * w["position"] * (behind @ behind)
+            + 6.0 * self.haste * w["velocity"] * (slow @ slow)
             + w["heading"] * (10.0 * heading**2 + (see.rates[2] - turn * scale.time) ** 2)
             + 100.0 * w["height"] * high**2
             + w["upright"] * (20.0 * lean + sway)
@@ -229,8 +232,11 @@ class Walk(ScaledTask):
 class Climb(Walk):
     """Walk up and down stairs that the planner knows: ``contact.Steps``."""
 
+    lead: float = 0.2
+    pull: float = 12.0  # times those of walking on the level: a riser costs effort before it is climbed
+    haste: float = 3.0
     gain: float = 1.5
-    settings = MappingProxyType({"samples": 512, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
+    settings = MappingProxyType({"samples": 2048, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
 
     def __post_init__(self) -> None:
         scale = Scale.of(self.robot) if "stand" in self.robot.poses else Scale(1.0, 1.0, 1.0)
@@ -238,16 +244,29 @@ class Climb(Walk):
         object.__setattr__(self, "lift", 0.09 * scale.length if self.lift is None else self.lift)
         super().__post_init__()
 
+    @cached_property
+    def stance(self) -> Float[ndarray, "4 2"]:
+        """Positions of the standing feet from the base [m]."""
+        return foot_positions(self.robot, self.robot.state("stand")[0])[:, :2]
+
     def terrain(self, now: Moment, feet: Float[ndarray, "4 3"]) -> tuple[PyTree, PyTree, PyTree]:
-        height, swing, near = _height_of(now.ground), self.swing(now.t), 0.05 * self.scale.length
+        height, swing, near = _height_of(now.ground), self.swing(now.t), 0.04 * self.scale.length
         here, ahead, behind = (np.stack([height(feet[k, 0] + d) for k in range(4)]) for d in (0.0, near, -near))
-        lifted = feet[:, 2] - self.radii - here - swing * (self.lift + np.maximum(ahead, behind) - here)
+        lifted = feet[:, 2] - self.radii - here - swing * self.lift
         edge = (1.0 - swing) * np.minimum(np.abs(ahead - behind) / near, 1.0)
         soft = 0.06 * self.scale.length * np.arange(-2, 3)
-        under = tuple(
-            sum(height(now.q[0] + a + d) for d in soft) / 5.0 for a in (0.5 * self.length, -0.5 * self.length)
-        )
-        return lifted, np.sum(edge), (under[0], under[1])
+        hips = now.q[0] + 0.5 * self.length, now.q[0] - 0.5 * self.length
+        fore, hind = (sum(height(x + d) for d in soft) / 5.0 for x in hips)
+        left = (feet[:, :2] - now.q[:2] - self.stance @ to_rotation(now.q[3:7])[:2, :2].T) / self.scale.length
+        return lifted, 0.3 * np.sum(edge) + 10.0 * np.sum(left**2), (fore, hind)
+
+    def terrain_of(self, friction: float) -> Ground:
+        length = self.scale.length
+        return Steps(0.1 * length * np.arange(6), 0.4 * length, 0.5 * length, friction)
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "stop_on_fall": False}
 
 
 def _height_of(ground: Ground) -> Callable[[float], float]:
@@ -397,7 +416,7 @@ class Jump(ScaledTask):
     """Jump forward onto a box, over a distance on level ground, or with ``flips``, backwards if above 0."""
 
     rise: float = 0.2  # of the box [m]
-    distance: float = 0.65  # [m]
+    distance: float = 0.75  # [m]
     begin: float = 0.8  # [s]
     duration: float = 0.38  # of the flight, about [s]
     flips: int = 0
@@ -418,6 +437,7 @@ class Jump(ScaledTask):
         x = (first * push * push + run * s - 0.03 * crouch) / length
         z = self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
         late = see.v[0] * length / self.scale.time - run / self.duration * np.where(s < 1.0, push, 0.0)
+        far = (see.away[0] - x) ** 2 + see.away[1] ** 2
         feet = (see.low - self.rise * np.minimum(3.0 * s, 1.0) - 0.06 * hop) / (0.06 * length)
         nose, left = np.array([np.cos(angle * s), 0.0, np.sin(angle * s)]), np.array([0.0, 1.0, 0.0])
         lean = 20.0 * (np.sum((see.R[:, 0] - nose) ** 2) + np.sum((see.R[:, 1] - left) ** 2))
@@ -426,15 +446,24 @@ class Jump(ScaledTask):
             w["feet"] * np.where(flies, float(self.flips == 0), 1.0) * np.sum(feet**2)
             + 60.0 * w["height"] * (see.high - z / length) ** 2
             + w["upright"] * (lean + 0.1 * np.sum(spin**2))
-            + w["position"] * (40.0 * ((see.away[0] - x) ** 2 + see.away[1] ** 2) + 3.0 * late**2)
+            + w["position"] * (np.where(s < 1.0, 40.0, 2.0) * far + 3.0 * late**2)
             + w["posture"] * (0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(see.off**2))
             + w["effort"] * (see.effort + see.overload)
         )
 
+    def terrain_of(self, friction: float) -> Ground | None:
+        if self.rise <= 0.0:
+            return None
+        return Boxes(Plane(friction=friction), [Box((0.75, 0.0, 0.5 * self.rise), (0.8, 1.0, self.rise))])
+
+    @property
+    def simulation_options(self) -> dict[str, Given]:
+        return {"collisions": True, "stop_on_fall": False}
+
 
 # -- on the spot -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
-class Reach(ScaledTask):
+class ReachTarget(ScaledTask):
     """Stand on three feet and hold the fourth at a point."""
 
     point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
@@ -511,7 +540,7 @@ TASKS: dict[str, Callable[..., PlanningTask]] = {
     "hop": Hop,
     "climb": Climb,
     "jump": Jump,
-    "reach": Reach,
+    "reach": ReachTarget,
     "dance": Dance,
 }
 

@@ -272,8 +272,8 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
 
 def _may_share(simulation: Simulation) -> bool:
     """Return whether anybody may compile for it."""
-    asked, fresh = simulation.compile_controller, simulation.compiled_backend is None
-    return fresh and asked is not False and simulation.model.acting.info.traceable
+    requested, fresh = simulation.compile_controller, simulation.compiled_backend is None
+    return fresh and requested is not False and simulation.model.acting.info.traceable
 
 
 def _compiled(family: _Family) -> bool:

@@ -275,7 +275,7 @@ class Simulation(FrozenAfterInit, Summarised):
     def set_state(self, q: Given = None, v: Given = None, *, restart_controller: bool = False) -> None:
         """Set the state; the time continues.
 
-        A run that has stopped may go on from there. What the contact model remembers begins anew.
+        A run that has stopped may continue. The memory of the contact model is reset.
 
         Args:
             q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
@@ -310,7 +310,7 @@ class Simulation(FrozenAfterInit, Summarised):
         Args:
             command: a ``Command``, a function of time that returns one, or a ``Schedule``.
             parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
-                ``pitch`` [rad]; parts that are not named stay as they are.
+                ``pitch`` [rad]; components that are not named keep their values.
         """
         if command is not None and parts:
             raise InputError("set_command takes a command or its components, not both")
@@ -426,7 +426,7 @@ class Simulation(FrozenAfterInit, Summarised):
                 ``rec = recorder.finish()`` after it.
 
         Returns:
-            Whether the run goes on; if not, ``stopped`` says why.
+            Whether the run continues; if not, ``stopped`` gives the reason.
 
         Raises:
             FootfallError: It had stopped before; ``reset`` and ``set_state`` let it go on.
@@ -445,7 +445,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return self.stopped is None
 
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
-        """Go on by a number of the controller's ticks, or to where the run stops; returns how many were taken.
+        """Advance by a number of the controller's ticks, or until the run stops, and return their number.
 
         Nothing is kept but the state, unless a ``recorder`` is given, which may be fed by many calls.
         """

@@ -73,7 +73,7 @@ def standing_start(
     clearance: float = 0.0,
     gravity: Gravity = GRAVITY,
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-    """Return a state at rest in which the joints are where the controller first wants them.
+    """Return a state at rest with the joints at the controller's first targets.
 
     The base is parallel to the ground. A fixed base stays where it is.
 

@@ -38,6 +38,7 @@ from footfall.sim.equations_of_motion import (
     accelerate,
     count_iterations,
     equations_of_motion,
+    guesses_middle,
     solve_active_set,
 )
 from footfall.sim.joints import POSITION, RATE, JointModel
@@ -98,7 +99,7 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, mode
     omega, rates = v[:3] + dt * a[:3], v[6:] + dt * a[6:]
     past = free_rotation(robot, v[:3], dt)
     if modes.middle:
-        past = np.where(modes.middle["guessed"] < 0.5, modes.middle["past"][:3], past)
+        past = np.where(guesses_middle(modes.middle), past, modes.middle["past"][:3])
     quat = rotated_in_a_step(q[3:7], dt * (omega - past))
     return State(
         np.concatenate([q[:3] + dt * v_W, quat, q[7:] + dt * rates]),

@@ -56,7 +56,7 @@ def coadjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
 
 # -- screws of joints, in the frame of the child at the joint ----------------------------------------------------------
 def motion_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
-    """Return ŝ of eq. (9): what a joint does at a rate of one."""
+    """Return ŝ of eq. (9), the twist of a joint at unit rate."""
     return np.concatenate([axis, np.zeros(3)] if kind == "revolute" else [np.zeros(3), axis])
 
 

@@ -22,7 +22,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.sim.pushes import Push
 from footfall.sim.run_options import KEYS, OPTIONS, keys_with
-from footfall.sim.runfile import Planned, load_options, options_of, plan, resolved_paths
+from footfall.sim.runfile import PlannedRun, load_options, options_of, plan, resolved_paths
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from nptrace._types import Given
@@ -61,6 +61,9 @@ _ROBOT_UNITS = {
 }
 
 
+_TABLE = "table."  # of a robot's TOML table: table.quadruped.segments.1
+
+
 def unit_of(name: str) -> str:
     """The unit of a parameter; empty where none is known."""
     whole, _ = _component(name)
@@ -70,20 +73,22 @@ def unit_of(name: str) -> str:
     return _ROBOT_UNITS.get(key, "") if part and part not in PARTS else ""
 
 
-def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
+def planned(parameters: Mapping[str, Given], folder: Path) -> PlannedRun:
     """The run that parameters describe; paths in them are relative to ``folder``."""
     options, parts, of_robot = _sorted(parameters)
     if "robot" not in options:
         raise InputError('a study of simulations needs a robot: add  robot = "mini_cheetah"  in [run] or [grid]')
     run_options = options_of(_with_paths(options, folder))
-    robot = _robot(load(run_options.robot, **load_options(run_options)), of_robot)
+    table = {name.partition(".")[2]: of_robot.pop(name) for name in list(of_robot) if name.startswith(_TABLE)}
+    changes = {"table": table} if table else {}
+    robot = _robot(load(run_options.robot, **load_options(run_options), **changes), of_robot)
     run = plan(robot, run_options, parts["gait"])
     if not any(parts[key] for key in (*PARTS[1:], "gravity")):
         return run
     return dataclasses.replace(run, simulation=_changed_simulation(run, parts))
 
 
-def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
+def _changed_simulation(run: PlannedRun, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
     """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
     old = run.simulation
     world = old.model.world

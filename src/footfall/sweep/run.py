@@ -83,7 +83,7 @@ def run(
     Args:
         study: A study, or its file.
         out: Folder; ``out/NAME`` unless given.
-        resume: Continue with what is in the folder.
+        resume: Continue with the results in the folder.
         retry_failed: Run failed items again.
         cluster: Address of a Dask scheduler; local processes otherwise.
         workers: Number of local processes; one per core unless given.

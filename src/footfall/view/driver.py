@@ -29,7 +29,7 @@ from footfall.control.interface import Command, as_controller
 from footfall.control.joint.joint_pd import Hold
 from footfall.control.joint.plan_follower import take_over_plan
 from footfall.control.locomotion.locomotion import COMMAND_LIMITS
-from footfall.control.named import COMMAND_CONTROLLERS, GAIT_CONTROLLERS, PLAN
+from footfall.control.named import COMMAND_CONTROLLERS, GAIT_CONTROLLERS, PLAN, SAMPLING
 from footfall.errors import FootfallError, InputError
 from footfall.gait import pattern
 from footfall.robot import library
@@ -39,6 +39,7 @@ from footfall.sim.pushes import Push
 from footfall.sim.recorder import Recorder
 from footfall.sim.run_options import RunOptions, page_choices, page_options
 from footfall.sim.runfile import is_policy, plan
+from footfall.sim.sampling import Sampling
 from footfall.sim.simulation import Simulation
 from footfall.view.history import PlotHistory
 from footfall.view.safe_text import file_stem
@@ -50,6 +51,8 @@ _PUSH = 0.15  # [s] that a push lasts
 _FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
 _SAID = 10.0  # [s] that a refusal is shown
 _MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
+_GOAL_SPEED = 0.5  # [m/s] towards a place
+MOST_WEIGHT = 5.0  # of a term of a task
 _ASLEEP = 0.1  # [s] between looks while nobody watches
 STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
 _BROUGHT = ("controller", "ground", "contact")  # choices that may be objects of a user's own
@@ -110,15 +113,16 @@ class SimulationThread:
         self._commanded = False  # by a person: until then a user's simulation follows its own command
         self._own_command = Command() if self.simulation is None else self.simulation.command
         self.command = Command()
+        self.goal: np.ndarray | None = None  # a place to walk to [m]
         self.paused, self.pace = False, 1.0
-        self.message, self._said = "", 0.0  # what last went wrong, in one sentence, and when
+        self.message, self._reported = "", 0.0  # what last went wrong, in one sentence, and when
         self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
         self.real_time = 0.0  # simulated over wall time
         self.history = PlotHistory()
         self.recording: Path | None = None
         self._todo: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
         self._waiting: Counter[str] = Counter()  # of what is to be done, by kind
-        self._asked: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
+        self._requested: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
         self._asking = threading.Lock()
         self._stop = threading.Event()
         self._last, self._owed = time.monotonic(), 0.0
@@ -169,15 +173,32 @@ class SimulationThread:
         """
         known = key in page_choices() and name in self.names(key)
         if known or (key == "plan" and isinstance(name, str) and 0 < len(name) <= _LONGEST_PLAN):
-            asked = {key: name} | ({"controller": self._fitting(name), "spine": OWN} if key == "robot" else {})
+            requested = {key: name} | ({"controller": self._fitting(name), "spine": OWN} if key == "robot" else {})
             with self._asking:
-                self._asked |= asked
+                self._requested |= requested
 
     @property
     def wanted(self) -> RunOptions:
         """Return what is simulated once all that was requested is made."""
         with self._asking:
-            return replace(self.choice, **self._asked)
+            return replace(self.choice, **self._requested)
+
+    @property
+    def planner(self) -> Sampling | None:
+        """The sampling planner that controls the robot; None under another controller."""
+        controller = self.sim.controller
+        return controller if isinstance(controller, Sampling) else None
+
+    def set_weight(self, name: str, value: Given) -> None:
+        """Change the weight of a term of the task; a name that is none is ignored."""
+        planner = self.planner
+        known = planner is not None and name in planner.weights
+        if planner is not None and known and isinstance(value, int | float) and math.isfinite(value):
+            planner.weights[name] = min(max(float(value), 0.0), MOST_WEIGHT)
+
+    def set_goal(self, place: Given) -> None:
+        """Walk to a place [m] under a sampling planner; nowhere with None."""
+        self.goal = None if place is None else np.nan_to_num(np.asarray(place, dtype=float)[:2])
 
     def reset(self) -> None:
         self.do(self._reset, "reset")
@@ -201,7 +222,7 @@ class SimulationThread:
     @property
     def status(self) -> str:
         """Return what it is doing, in a word or a sentence."""
-        if self.message and time.monotonic() - self._said < _SAID:
+        if self.message and time.monotonic() - self._reported < _SAID:
             return self.message
         if self.sim.stopped is not None:
             return f"{self.sim.stopped.message}: reset to go on"
@@ -227,7 +248,7 @@ class SimulationThread:
             self._stop.wait(max(0.002, (FRAME if watched else _ASLEEP) - (time.monotonic() - began)))
 
     def _say(self, message: str) -> None:
-        self.message, self._said = message, time.monotonic()
+        self.message, self._reported = message, time.monotonic()
 
     def _frame(self, watched: bool = True) -> None:
         for _ in range(self._todo.qsize()):  # what comes meanwhile is for the next frame
@@ -236,9 +257,9 @@ class SimulationThread:
                 self._waiting[kind] -= 1
             what()
         with self._asking:
-            asked, self._asked = self._asked, {}
-        if asked:
-            self._change(replace(self.choice, **asked))
+            requested, self._requested = self._requested, {}
+        if requested:
+            self._change(replace(self.choice, **requested))
         self._heed()
         now, span = time.monotonic(), 0.0
         if watched and not self.paused and self.sim.stopped is None:
@@ -264,6 +285,8 @@ class SimulationThread:
         elif now - self._heard > _FORGIVEN:
             self.command = Command()
         self.sim.command = Command() if self.silent else self.command
+        if self.goal is not None and self.planner is not None and not self.silent:
+            self.sim.command = _towards(self.goal, self.sim.q)
 
     def _advance(self, seconds: float) -> None:
         """Some simulated time, in pieces; less when the machine is too slow for it."""
@@ -292,13 +315,15 @@ class SimulationThread:
             return self.simulation
         brought = {key: self.given[name] for key in _BROUGHT if (name := getattr(choice, key)) in self.given}
         own = brought.pop("controller", None)
-        still = choice.controller in STILL or is_policy(choice.controller) or own is not None
+        gaitless = choice.controller == SAMPLING and choice.task not in ("walk", "climb")
+        still = gaitless or choice.controller in STILL or is_policy(choice.controller) or own is not None
         options = replace(
             choice,
             **{key: getattr(RunOptions, key) for key in brought},
             gait=None if still else choice.gait,
             then=then,
             plan=choice.plan if planned else None,
+            task=choice.task if choice.controller == SAMPLING else None,
             duration=_PLANNED if planned else RunOptions.duration,
             oscillator=choice.oscillator if rhythmic else None,
             touchdown=rhythmic,
@@ -333,6 +358,7 @@ class SimulationThread:
         old, before = self.sim, self.choice
         alike = replace(before, gait=choice.gait) == choice and old.stopped is None
         replans = choice.controller == PLAN and old.stopped is None and replace(before, plan=choice.plan) == choice
+        replans = replans and ";" not in str(choice.plan)  # a plan of several begins with the first of them, standing
         goes_on = (alike and choice.controller in (*COMMAND_CONTROLLERS, *GAIT_CONTROLLERS)) or replans
         # its own steps go over into those of the other gait
         changes = goes_on and choice.controller in GAIT_CONTROLLERS
@@ -407,6 +433,20 @@ class SimulationThread:
     @property
     def ground(self) -> Ground | None:
         return self.sim.model.world.ground
+
+
+def _towards(goal: np.ndarray, q: np.ndarray) -> Command:
+    """Return the command to walk to a place, slower near it."""
+    left = _left_of(q)
+    ahead, away = np.array([left[1], -left[0]]), goal - q[:2]
+    far = float(np.hypot(*away))
+    if far < 0.05:
+        return Command()
+    fast = _GOAL_SPEED * min(1.0, far / 0.4) / far
+    turn = math.atan2(float(away @ left), float(away @ ahead)) if far > 0.4 else 0.0
+    return Command(
+        forward=fast * float(away @ ahead), sideways=0.5 * fast * float(away @ left), turn=min(max(turn, -0.8), 0.8)
+    )
 
 
 def _left_of(q: np.ndarray) -> np.ndarray:

@@ -200,9 +200,9 @@ class _Viewer:
             if kind == _MESSAGE and number in self._topics:
                 hear(self._topics[number], message[5:])
             return
-        asked = json.loads(message)
+        requested = json.loads(message)
         with self._changed:
-            match asked:
+            match requested:
                 case {"op": "subscribe", "subscriptions": list(entries)}:
                     for entry in entries:
                         self._add(self.subscribed, int(entry["id"]), int(entry["channelId"]))

@@ -17,7 +17,7 @@ from footfall.sim.run_options import page_choices
 from footfall.sim.runfile import is_policy
 from footfall.sim.simulation import Simulation
 from footfall.spatial.gravity import weight_of
-from footfall.view.driver import SimulationThread, limit
+from footfall.view.driver import MOST_WEIGHT, SimulationThread, limit
 from footfall.view.gamepad import PROTOCOL, SCRIPT, Gamepad
 from footfall.view.plots import Plots
 from footfall.view.replay import look_from
@@ -59,6 +59,7 @@ OTHER_KEYS = (
     ("Pause or go on", "B"),
     ("One step", "N"),
 )
+PLAN_COLOR = (20, 150, 140)  # of planned paths
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
 
@@ -77,11 +78,19 @@ class LivePage:
         light(self.scene)
         look_from(server.viser.initial_camera, size_of(driver.sim.robot))
         self.world = self.scene.add_frame("/world", show_axes=False)
+        self.plan_lines = self.scene.add_line_segments(
+            "/world/plan", np.zeros((1, 2, 3), np.float32), PLAN_COLOR, thickness=0.006
+        )
+        self.goal = self.scene.add_transform_controls(
+            "/world/goal", scale=0.25, disable_rotations=True, active_axes=(True, True, False), visible=False
+        )
+        self.goal.on_update(self._dragged)
         self._drawn: tuple[str, str] = ("", "")
         self._ground, self._grounds = "", 0
         self._draw()
         self._controls()
         self._keys()
+        self._planning_controls()
         driver.present, driver.on_frame, driver.on_change = self.present, self.frame, self.changed
         driver.watched = lambda: bool(server.heard)
         driver.on_refused, driver.on_recorded = self._show_choice, self._send
@@ -126,6 +135,8 @@ class LivePage:
         with tabs.add_tab("Drive"):
             self._command_controls()
             self._run_controls()
+            self.planning = gui.add_folder("Planning", visible=False)
+            self.weights: dict[str, Foreign] = {}
             with gui.add_folder("Simulation"):
                 self.menus = {key: self._menu(key) for key in page_choices()}
                 self._plan_controls()
@@ -171,6 +182,35 @@ class LivePage:
         menu = self.gui.add_dropdown(key, names, initial_value=getattr(self.driver.choice, key))
         menu.on_update(functools.partial(self._chosen, key))
         return menu
+
+    def _planning_controls(self) -> None:
+        """Sliders for the weights of the present task, a place to walk to, and lines for what is planned."""
+        planner, gui = self.driver.planner, self.gui
+        names = () if planner is None else tuple(planner.weights)
+        if tuple(self.weights) != names:
+            for slider in self.weights.values():
+                slider.remove()
+            with self.planning:
+                self.weights = {
+                    name: gui.add_slider(name, min=0.0, max=MOST_WEIGHT, step=0.1, initial_value=1.0) for name in names
+                }
+            for name, slider in self.weights.items():
+                slider.on_update(functools.partial(self._weighed, name))
+        _set(self.planning, "visible", planner is not None)
+        _set(self.goal, "visible", planner is not None and planner.info.follows_command and self._walks())
+        _set(self.plan_lines, "visible", planner is not None)
+
+    def _walks(self) -> bool:
+        return self.driver.choice.task in ("walk", "climb")
+
+    def _weighed(self, name: str, event: Foreign) -> None:
+        if event.client_id is not None:
+            self.driver.set_weight(name, event.target.value)
+
+    def _dragged(self, event: Foreign) -> None:
+        """Somebody dragged the goal."""
+        self.commander = int(event.client_id) if event.client_id is not None else self.commander
+        self.driver.set_goal(self.goal.position)
 
     def _plan_controls(self) -> None:
         """A plan in words: what a menu of names cannot say."""
@@ -250,7 +290,9 @@ class LivePage:
         self._draw()
         self.stage.forget()
         self.record.label = "Record"
+        self.driver.set_goal(None)
         self._show_choice()
+        self._planning_controls()
         self.plots.feet(self.driver.sim.robot.foot_names)
 
     def _show_choice(self) -> None:
@@ -299,9 +341,19 @@ class LivePage:
             _set(self.status, "content", self._words())
             _set(self.again, "visible", driver.sim.stopped is not None)
             _set(self.buttons, "options", ("go on" if driver.paused else "pause", "step", "reset"))
+            self._show_plan()
         if now - self._plotted > _PLOT_EVERY:
             self._plotted = now
             self.plots.show(driver.history, self._weight())
+
+    def _show_plan(self) -> None:
+        """Draw where the plan takes the trunk and the feet."""
+        planner = self.driver.planner
+        if planner is None or self.driver.sim.stopped is not None:
+            return
+        path = planner.planned_path(self.driver.sim)[::2]
+        points = np.stack([path[:-1], path[1:]], axis=2).reshape(-1, 2, 3)
+        self.plan_lines.points = points.astype(np.float32)
 
     def _weight(self) -> float:
         world = self.driver.sim.model.world
@@ -334,6 +386,10 @@ class LivePage:
         cost = driver.history.cost_of_transport(self._weight())
         if np.isfinite(cost):
             numbers.append(f"cost of transport {cost:.2f}")
+        planner = driver.planner
+        if planner is not None and planner.plans:
+            took = 1e3 * planner.processor_time_per_plan
+            numbers.append(f"{planner.plan_rate:g} plans a second of {took:.1f} ms")
         lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]
         if choice.controller in GAIT_CONTROLLERS:
             others = ", ".join(COMMAND_FOLLOWERS)
@@ -383,7 +439,8 @@ come nearer, right button to shift.
 up and down: height.
 
 **Colours**: left legs blue, right legs orange. Red arrows: forces of the ground on the feet (as long as the robot: its
-weight). Support polygon green while the centre of mass is over it, else amber. Violet: its path.
+weight). Support polygon green while the centre of mass is over it, else amber. Violet: its path. Turquoise: where the
+plan of `sampling` takes the trunk and the feet.
 
 **Command and posture act** on the controllers {", ".join(COMMAND_FOLLOWERS)}; the others follow their gait alone.
 """

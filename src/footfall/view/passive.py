@@ -227,17 +227,17 @@ def viewer(
     browse: bool = True,
     real_time: bool = True,
 ) -> Viewer:
-    """Open a page that shows a loop of your own: ``with ff.viewer(sim) as v: ...; sim.step(); v.sync()``.
+    """Open a page that shows your own simulation loop: ``with ff.viewer(sim) as v: ...; sim.step(); v.sync()``.
 
-    Nothing runs but your loop. Arrow keys and W A S D, sliders and a gamepad give ``v.command``, which the loop may
-    hand to ``sim.set_command``. In a notebook, what it returns shows the page's address.
+    Only your loop advances the simulation. Arrow keys, W A S D, sliders and a gamepad set ``v.command``, which the
+    loop may pass to ``sim.set_command``. In a notebook, the return value displays the page's address.
 
     Args:
         subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
-        ground: That is drawn under a Robot; a level plane unless given.
+        ground: Ground to draw under a Robot; a level plane unless given.
         port: Port of the page; 0 takes a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
-        real_time: Let ``sync`` wait for the clock where the loop is faster.
+        real_time: Limit the loop to real time in ``sync``.
 
     Returns:
         The viewer: ``sync``, ``command``, ``is_running``, ``text`` (a line under the status) and ``stop``.

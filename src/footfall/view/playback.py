@@ -102,14 +102,14 @@ class PlaybackPage:
 
     def _words(self, row: int) -> str:
         events = [event for event in self.rec.events if event.time <= self.rec.time[row] + 1e-9]
-        said = ""
+        reported = ""
         if events:
-            said = f"\n\n*{as_text(events[-1].kind)} at {events[-1].time:.2f} s: {as_text(events[-1].message)}*"
-        said += f"\n\n*{as_text(self.stage.note)}*" if self.stage.note else ""
+            reported = f"\n\n*{as_text(events[-1].kind)} at {events[-1].time:.2f} s: {as_text(events[-1].message)}*"
+        reported += f"\n\n*{as_text(self.stage.note)}*" if self.stage.note else ""
         if self.ground is None:
-            said += "\n\n*its ground is not in the recording: a level plane is drawn*"
+            reported += "\n\n*its ground is not in the recording: a level plane is drawn*"
         whose = f"**{as_text(self.title)}** ({as_text(self.rec.robot.name)})"
-        return f"{whose}\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{said}"
+        return f"{whose}\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{reported}"
 
     def _plots(self, gui: Foreign) -> None:
         rec, rows = self.rec, slice(None, None, max(1, len(self.rec) // 600))

@@ -109,9 +109,9 @@ def show(
 ) -> Shown:
     """Open the web page of a robot, a simulation or a recording: ``ff.show(rec)``, ``ff.show(sim)``.
 
-    A simulation goes on from where it is under its own controller, a policy among them, at the speed of the clock; its
-    command holds until somebody drives. The page runs a copy: the simulation itself stays as it is. For a loop of your
-    own see ``ff.viewer``.
+    A simulation continues from its current state in real time, with its own controller or policy, and keeps its command
+    until a user drives. The page runs a copy: the simulation itself is not changed. For your own loop, see
+    ``ff.viewer``.
 
     Args:
         subject: What to show; a text is a robot's name or file, or a recording's file.

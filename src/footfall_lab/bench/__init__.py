@@ -18,7 +18,18 @@ from nptrace._types import Named
 if TYPE_CHECKING:
     from footfall_lab.bench.report import BenchReport
 
-NAMES = ("dynamics", "step", "simulated_second", "batch", "gpu", "formalisms", "control", "derivatives", "sampling")
+NAMES = (
+    "dynamics",
+    "step",
+    "simulated_second",
+    "batch",
+    "gpu",
+    "formalisms",
+    "control",
+    "derivatives",
+    "sampling",
+    "screws",
+)
 _MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
 SECONDS = 20.0  # of timing for one bench, unless given
 
@@ -36,18 +47,18 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, r
         raise unknown("bench", name, (*NAMES, "all"))
     if not 0.0 < seconds < float("inf"):
         raise InputError(f"the seconds of a bench must be positive, got {seconds}")
-    said = progress or _silent
+    reported = progress or _silent
     if robot is not None:
         if name != "step":
             raise InputError(f"bench {name} takes no --robot: only bench step does")
-        return _bench(name).measure(seconds, said, robot)
+        return _bench(name).measure(seconds, reported, robot)
     if name != "all":
-        return _bench(name).measure(seconds, said)
+        return _bench(name).measure(seconds, reported)
     reports, notes = [], []
     for each in NAMES:
         why = _bench(each).unavailable() if each in _MAY_BE_UNAVAILABLE else None
         if why is None:
-            reports.append(_bench(each).measure(seconds, said))
+            reports.append(_bench(each).measure(seconds, reported))
         else:
             notes.append(f"bench {each} was left out: {why}")
     return merged(reports, notes)

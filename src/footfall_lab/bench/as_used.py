@@ -60,7 +60,7 @@ METHOD = (
 HELD = 0.02  # [s] that noise is held
 _WARM, _STEPS = 0.3, 100  # [s], steps that are timed
 _BATCH, _PEER = 128, 16  # robots
-_NOISE = 0.05  # [rad]
+NOISE = 0.05  # [rad]
 _NATIVE, _PEERS = "native implicit, as used", "mujoco.rollout {}, as used"
 _LOWEST = 0.15  # [m], of the trunk of a robot that has not fallen
 
@@ -90,7 +90,7 @@ def crowd(dt: float = DT) -> Crowd:
     strides = np.repeat(random.uniform(0.0, 1.5, _BATCH)[:, None], steps, axis=1)
     at = compiling.compile(target, None, 0.0, 1.0, target="batch", verify=False)(times.ravel(), strides.ravel())
     held = round(HELD / dt)
-    noise = _NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
+    noise = NOISE * random.standard_normal((_BATCH, -(-steps // held), robot.nj))
     return Crowd(
         n=_BATCH,
         dt=dt,
@@ -149,7 +149,7 @@ def drawn(n: int, period: float, pieces: int) -> dict[str, ndarray]:
         "ground.friction": random.uniform(0.4, 1.0, n),
         "controller.ahead": random.uniform(0.0, period, n),
         "controller.stride": random.uniform(0.0, 1.5, n),
-        "controller.noise": _NOISE * random.standard_normal((n, pieces, 12)),
+        "controller.noise": NOISE * random.standard_normal((n, pieces, 12)),
     }
 
 

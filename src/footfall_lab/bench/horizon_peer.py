@@ -55,7 +55,7 @@ def beside(ours: Callable[[], object], rounds: int = ROUNDS) -> tuple[dict[str, 
     try:
         for _ in range(rounds):
             least[OURS] = min(least[OURS], _least(ours))
-            answer = _asked(theirs, f"{ITERATIONS}\n")
+            answer = _requested(theirs, f"{ITERATIONS}\n")
             if answer is None:
                 return {OURS: least[OURS]}, f"Crocoddyl ended its process with exit status {theirs.wait()}; {_HOW}"
             for name, seconds in answer.items():
@@ -110,12 +110,12 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
         )
     except OSError as error:
         return None, f"{VARIABLE} names no Python: {error}"
-    if _asked(theirs, f"{given}\n") is None:  # all has been made ready, and run once
+    if _requested(theirs, f"{given}\n") is None:  # all has been made ready, and run once
         return None, f"Crocoddyl ended its process with exit status {theirs.wait()}; {_HOW}"
     return theirs, ""
 
 
-def _asked(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
+def _requested(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
     """Return the peer's answer to a line; None if it has ended, as it is made to when it takes too long."""
     assert theirs.stdin is not None
     assert theirs.stdout is not None

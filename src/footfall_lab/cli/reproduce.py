@@ -31,10 +31,14 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completing.experiments,
-            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, or all.",
+            help="depaula2024, adak2021, floating_base, yan2021, dynakat, contact_comparison, reality, mini_cheetah, or"
+            " all.",
         ),
     ],
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report (default: out/NAME).")] = None,
+    recordings: Annotated[
+        Path | None, typer.Option("--recordings", help="Folder of the robot's recordings (mini_cheetah).")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Simulate 200 instead of 40 gaits (depaula2024).")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,10 +62,11 @@ def command(
             "reproduce",
             name,
             *(["--out", str(out)] if out is not None else []),
+            *(["--recordings", str(recordings)] if recordings is not None else []),
             *(["--full"] if full else []),
         ]
     )
-    outcomes, written = measure(names, folder, again, quick=False, full=full)
+    outcomes, written = measure(names, folder, again, quick=False, full=full, recordings=recordings)
     if "reality" in names:
         from footfall_lab.reality.study import write_page
 
@@ -77,7 +82,12 @@ def command(
 
 
 def measure(
-    names: tuple[str, ...], folder: Path, command: str, quick: bool, full: bool = False
+    names: tuple[str, ...],
+    folder: Path,
+    command: str,
+    quick: bool,
+    full: bool = False,
+    recordings: Path | None = None,
 ) -> tuple[list[Outcome], Written]:
     """Run experiments and write their report."""
     from footfall.sim.cores import cores
@@ -88,7 +98,8 @@ def measure(
     began, outcomes = time.monotonic(), []
     for name in names:
         with progress(name) as report_progress:
-            outcomes.append(experiments.run(name, quick, report_progress, workers=min(cores(), 8), full=full))
+            workers = min(cores(), 8)
+            outcomes.append(experiments.run(name, quick, report_progress, workers, full, recordings))
     return outcomes, report.write(outcomes, folder, command, time.monotonic() - began)
 
 

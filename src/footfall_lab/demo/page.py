@@ -180,7 +180,7 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         f" {many.fell} fell. Default contact and joints, 1 ms steps, {many.seconds:.1f} s of processor time.",
     }
     figure = {name: _figure(drawn[name], caption, fits=name == "times") for name, caption in captions.items()}
-    sentences = "".join(f"<li>{escape(said)}</li>" for said in demo.sentences())
+    sentences = "".join(f"<li>{escape(reported)}</li>" for reported in demo.sentences())
     trot = [f"{rec.mean_speed(FIRST):.2f} m/s" for rec in (demo.trot, demo.trot_in_mujoco)]
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -195,8 +195,9 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
 <header>
 <div class="kicker">footfall</div>
 <h1>Model, simulate and control quadruped robots in Python</h1>
-<p class="lead">Two robots walk at {SPEED:g} m/s under model-predictive and whole-body control: a Mini Cheetah,
-and a robot read from a URDF file. <span class="ours-ink">Solid: footfall.</span>
+<p class="lead">Physics and controllers are plain NumPy, compiled to machine code. Here two robots walk at {SPEED:g} m/s
+under model-predictive and whole-body control: a Mini Cheetah, and a robot read from a URDF file.
+<span class="ours-ink">Solid: footfall.</span>
 <span class="theirs-ink">Orange outline: the same controller in MuJoCo</span>, which hardly differs.</p>
 </header>
 {scene(demo.pairs)}

@@ -233,7 +233,7 @@ def assess(
         table=entry.table,
         equations=entry.equations,
         short=entry.short,
-        bound=asked(entry),
+        bound=requested(entry),
         spread=spread,
     )
 
@@ -263,7 +263,7 @@ def _within(
     return good, ""
 
 
-def asked(entry: Entry) -> str:
+def requested(entry: Entry) -> str:
     """The bound and the reading of a claim, in a sentence; none where it cannot be assessed."""
     bound = registration().bounds[entry.kind]
     if entry.missing or bound.rule == "none":
@@ -357,9 +357,9 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     total = checked["holds"] + checked["does_not_hold"] + checked["refuted"]
     if total:
         words = f"{checked['holds']} of {_many(total, 'statement holds', 'statements hold')}"
-        for verdict, said in (("does_not_hold", "not"), ("refuted", "refuted")):
+        for verdict, reported in (("does_not_hold", "not"), ("refuted", "refuted")):
             names = [_item(c.short or c.claim) for c in published if c.table == "behaviour" and c.verdict == verdict]
-            words += f"; {said}: {', '.join(names)}" if names else ""
+            words += f"; {reported}: {', '.join(names)}" if names else ""
         parts.append(words)
     opened = [claim for claim in published if claim.verdict == "open"]
     if opened:
@@ -370,8 +370,8 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
         parts.append(f"{words}, {sum(known)} of {len(known)} printed values inside our range" if known else words)
     if sum(counts(published, "survey").values()):
         survey = counts(published, "survey")
-        said = ", ".join(f"{survey[v]} {v.replace('_', ' ')}" for v in TABLES["survey"][1] if survey[v])
-        parts.append(f"sentences of its survey: {said}")
+        reported = ", ".join(f"{survey[v]} {v.replace('_', ' ')}" for v in TABLES["survey"][1] if survey[v])
+        parts.append(f"sentences of its survey: {reported}")
     faster = [
         _or_nan(c.printed) / _or_nan(c.measured) for c in published if c.verdict == "time" and c.unit in ("s", "ms")
     ]
@@ -426,8 +426,8 @@ def sentence(numbers: dict[Verdict, int]) -> str:
         parts.append(f"of {_many(equations, 'equation', 'equations')} {numbers['verified']} verified, {errata}")
     if sum(statements.values()):
         words = {"holds": "hold", "does_not_hold": "do not", "refuted": "refuted", "open": "open"}
-        said = ", ".join(f"{n} {words[v]}" for v, n in statements.items())
-        parts.append(f"of {_many(sum(statements.values()), 'statement', 'statements')} {said}")
+        reported = ", ".join(f"{n} {words[v]}" for v, n in statements.items())
+        parts.append(f"of {_many(sum(statements.values()), 'statement', 'statements')} {reported}")
     if sum(survey.values()):
         parts.append(f"of {sum(survey.values())} sentences of a survey {survey['shown']} shown")
     if numbers["time"]:

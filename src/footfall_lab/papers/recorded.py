@@ -77,14 +77,14 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
     if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
         return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "holds"]
     known = kept.verdicts.get(outcome.experiment, {})
-    said = []
+    reported = []
     for claim in outcome.claims:
         if claim.id not in known:
-            said.append(f"{claim.id} is assessed as {claim.verdict} and has no verdict on record")
+            reported.append(f"{claim.id} is assessed as {claim.verdict} and has no verdict on record")
         elif claim.verdict != known[claim.id]:
-            said.append(
+            reported.append(
                 f"{claim.id} is assessed as {claim.verdict}, on record is {known[claim.id]}: printed {claim.printed},"
                 f" measured {claim.measured} {claim.unit}".rstrip()
             )
     checked = {claim.id for claim in outcome.claims}
-    return said + [f"{id} is on record and was not assessed" for id in known if id not in checked]
+    return reported + [f"{id} is on record and was not assessed" for id in known if id not in checked]

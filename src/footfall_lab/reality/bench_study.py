@@ -28,11 +28,11 @@ class BenchStudy:
 
 
 def study(quick: bool = False, progress: Progress | None = None) -> BenchStudy:
-    said = progress or (lambda what, done, of: None)
-    energy, stand = anymal.measure(1.0 if quick else _SECONDS, said, 1 if quick else len(anymal.STEPS))
-    said("balls, boxes and test problems", 1, 3)
+    reported = progress or (lambda what, done, of: None)
+    energy, stand = anymal.measure(1.0 if quick else _SECONDS, reported, 1 if quick else len(anymal.STEPS))
+    reported("balls, boxes and test problems", 1, 3)
     thrown, contact, programs = balls.measure(), problems.contact_rows(), problems.program_rows()
-    said("creep", 2, 3)
+    reported("creep", 2, 3)
     return BenchStudy(
         energy=energy,
         stand=stand,

@@ -168,7 +168,7 @@ def _claims(claims: Sequence[Claim], table: str = "behaviour") -> str:
             f"{_value(claim.measured, claim.unit)}"
             f'<td><span class="badge {"ours" if ours else claim.verdict}">{escape(claim.words)}</span></td></tr>'
         )
-        bound = f'<span class="bound">Judged by: {escape(claim.bound)}.</span> ' if claim.bound else ""
+        bound = f'<span class="bound">Criterion: {escape(claim.bound)}.</span> ' if claim.bound else ""
         first = claim.as_first_registered
         beside = "" if first is None else f" As first registered: {shown(first.measured)}, {first.words}. {first.note}"
         if noted:

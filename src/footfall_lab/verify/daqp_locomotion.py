@@ -83,8 +83,8 @@ class LocomotionByDaqp(Locomotion):
                 self._robot, found, after.down, shared_weight(self.body, after.down), self.model.torque_limits
             )
             troubles = np.array([*memory.trouble[:2], missing])
-            asked = JointCommand(velocity=np.zeros(len(torque)), kd=self.joint_kd * self._robot.mass, torque=torque)
-            return asked, dataclasses.replace(memory, trouble=troubles)
+            requested = JointCommand(velocity=np.zeros(len(torque)), kd=self.joint_kd * self._robot.mass, torque=torque)
+            return requested, dataclasses.replace(memory, trouble=troubles)
         self.log += new_events(t, memory.reflex, after.reflex, self._last_acting)
         after = dataclasses.replace(
             after, last_sensed=LastSensed(sensed.q, sensed.v, sensed.forces), trouble=np.zeros(3)

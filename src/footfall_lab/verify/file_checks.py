@@ -62,7 +62,7 @@ def _as_in_file(robot: Robot) -> Robot:
 
 
 def _is_repaired(robot: Robot) -> bool:
-    return any(key.endswith(".inertia") and said.status == "chosen" for key, said in robot.provenance.items())
+    return any(key.endswith(".inertia") and reported.status == "chosen" for key, reported in robot.provenance.items())
 
 
 def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> Iterator[Check]:

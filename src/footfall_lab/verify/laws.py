@@ -182,13 +182,13 @@ def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: 
     joints[:, 0] = 0.0  # the base is no joint
     ends = [tree.parent[0], *tree.pred, *tree.succ]
     found = [np.array(ends, dtype=float), *(each.ravel() for each in sets)]
-    asked = [
+    requested = [
         np.array([-1, *tree.parent[1:], *range(1, n)], dtype=float),
         joints.ravel(),
         children.ravel(),
         above.T.ravel(),
     ]
-    return np.concatenate(found), np.concatenate(asked)
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
@@ -201,12 +201,12 @@ def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarra
         dynamics.friction_torques(robot, fast),
     ]
     joints = [robot.joint(name) for name in robot.joint_names]
-    asked = [
+    requested = [
         np.array([joint.stiffness * (joint.rest - x) for joint, x in zip(joints, q[len(q) - robot.nj :])]),
         np.array([joint.damping * -rate for joint, rate in zip(joints, v[base:])]),
         np.array([joint.dry_friction * (1.0 if rate < 0 else -1.0) for joint, rate in zip(joints, v[base:])]),
     ]
-    return (np.concatenate(found), np.concatenate(asked)) if joints else None
+    return (np.concatenate(found), np.concatenate(requested)) if joints else None
 
 
 def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
@@ -215,39 +215,39 @@ def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: 
     V_A, W_A = np.resize(a, 6), np.resize(tau, 6) / np.abs(tau).max()
     V_B, W_B = X.to_child(V_A), X.wrench_to_child(W_A)
     found = [X.to_parent(V_B), X.wrench_to_parent(W_B), X.inverse().to_child(V_B), X.inverse().wrench_to_child(W_B)]
-    asked = [V_A, W_A, V_A, W_A]
+    requested = [V_A, W_A, V_A, W_A]
     found += [X.motion_matrix() @ V_A, X.force_matrix() @ W_A, np.array([V_B @ W_B])]
-    asked += [V_B, W_B, np.array([V_A @ W_A])]
+    requested += [V_B, W_B, np.array([V_A @ W_A])]
     found += [cross_motion_matrix(V_A) @ V_B, cross_force_matrix(V_A) @ W_A, cross_motion_matrix(V_A).T @ W_A]
-    asked += [cross_motion(V_A, V_B), cross_force(V_A, W_A), -cross_force(V_A, W_A)]
-    return np.concatenate(found), np.concatenate(asked)
+    requested += [cross_motion(V_A, V_B), cross_force(V_A, W_A), -cross_force(V_A, W_A)]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def quaternions_agree_with_rotation_matrices(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Back and forth between quaternions, matrices and rotation vectors, for turns of every size, every main axis."""
     along = np.resize(v, 3) / np.linalg.norm(np.resize(v, 3))
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     for main in range(4):
         quat = np.resize(a, 4) / (8.0 * np.abs(a).max()) + np.eye(4)[main]
         quat = quat / np.sqrt(quat @ quat)
         R = quaternion.to_rotation(quat)
         back = quaternion.from_rotation(R)
         found += [quaternion.to_rotation(back).ravel(), np.sign(back[:1]), quaternion.conjugate(quat)]
-        asked += [R.ravel(), np.ones(1), quat * np.array([1.0, -1.0, -1.0, -1.0])]
+        requested += [R.ravel(), np.ones(1), quat * np.array([1.0, -1.0, -1.0, -1.0])]
         for angle in (1e-14, 0.19, 0.21, 2.9):
             turned = quaternion.rotated(quat, angle * along)
             step = quaternion.multiply(quaternion.conjugate(quat), turned)
             found += [quaternion.to_rotation(turned).ravel(), *(quaternion.rotation_vector(s * step) for s in (1, -1))]
-            asked += [(R @ rotation.about_axis(along, angle)).ravel(), angle * along, angle * along]
-    return np.concatenate(found), np.concatenate(asked)
+            requested += [(R @ rotation.about_axis(along, angle)).ravel(), angle * along, angle * along]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """v = N(x) dx/dt for both orders of angles, and x gives q back."""
     if not robot.floating or _near_singular(q):
         return None
-    found, asked = [], []
+    found, requested = [], []
     for order in rotation.EULER_ORDERS:
         x = coordinates.to_euler_coordinates(robot, q, order)
         back = coordinates.from_euler_coordinates(robot, x, order)
@@ -260,21 +260,21 @@ def euler_rates_map_to_velocity(robot: Robot, q: ndarray, v: ndarray, a: ndarray
         N = coordinates.euler_velocity_map(robot, x, order)
         R, R_back = quaternion.to_rotation(q[3:7]), quaternion.to_rotation(back[3:7])
         found += [N @ rate_along(robot, smooth, q, v / 20) * 20, back[:3], R_back.ravel(), back[7:]]
-        asked += [v, q[:3], R.ravel(), q[7:]]
-    return np.concatenate(found), np.concatenate(asked)
+        requested += [v, q[:3], R.ravel(), q[7:]]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def virtual_joints_have_the_same_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """A floating base is three sliders and three hinges: M' = Nᵀ M N, g' = Nᵀ g (the lecture slides)."""
     if not robot.floating or _near_singular(q):
         return None
-    found, asked = [], []
+    found, requested = [], []
     for order in rotation.EULER_ORDERS:
         twin = coordinates.with_virtual_joints(robot, order)
         x, N = coordinates.to_virtual_coordinates(robot, q, order), coordinates.virtual_velocity_map(robot, q, order)
         found += [dynamics.mass_matrix(twin, x).ravel(), dynamics.gravity_terms(twin, x)]
-        asked += [(N.T @ dynamics.mass_matrix(robot, q) @ N).ravel(), N.T @ dynamics.gravity_terms(robot, q)]
-    return np.concatenate(found), np.concatenate(asked)
+        requested += [(N.T @ dynamics.mass_matrix(robot, q) @ N).ravel(), N.T @ dynamics.gravity_terms(robot, q)]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def _near_singular(q: ndarray) -> bool:

@@ -156,8 +156,8 @@ class Pinocchio:
         rest = np.zeros(self.model.nv)
         self.pin.forwardKinematics(self.model, self.data, self.q_of(q), self.v_of(v), rest)
         self.pin.updateFramePlacements(self.model, self.data)
-        asked = self.pin.getFrameClassicalAcceleration if frame == "world" else self.pin.getFrameAcceleration
-        found = [asked(self.model, self.data, foot, self._axes(frame)) for foot in self.feet]
+        requested = self.pin.getFrameClassicalAcceleration if frame == "world" else self.pin.getFrameAcceleration
+        found = [requested(self.model, self.data, foot, self._axes(frame)) for foot in self.feet]
         return np.array([np.concatenate([a.angular, a.linear]) for a in found]).reshape(-1, 6)
 
     def external_terms(self, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:

@@ -72,7 +72,7 @@ class SolverOutcome:
     """The results of the two solvers inside one controller tick."""
 
     torque: Float[ndarray, "nj"]  # as the solution has it, not clipped
-    asked: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
+    requested: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
     solved: Scalar
     iterations: Scalar
     residual: Scalar  # the worst of violation, slope and product of slack and multiplier, scaled
@@ -99,11 +99,11 @@ def solver_outcome(
     limits, robot = model.torque_limits, model.robot
     torque, body = whole_body_torques(robot, model.body.weight, found, after.down, forces, limits, clip=False)
     safe = leg_torques(robot, found, after.down, forces, limits)
-    asked = np.where(body.converged > 0.5, np.clip(torque, -limits, limits), safe)
+    requested = np.where(body.converged > 0.5, np.clip(torque, -limits, limits), safe)
     ahead, mpc = solve_mpc(model, mpc_input(model, sensed, found, after))
     return SolverOutcome(
         torque=torque,
-        asked=asked,
+        requested=requested,
         solved=body.converged,
         iterations=body.iterations,
         residual=_worst(body),
@@ -177,9 +177,9 @@ class Watched(LocomotionByDaqp):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
-        asked, after = super().__call__(t, robot, sensed, command, memory)
+        requested, after = super().__call__(t, robot, sensed, command, memory)
         if after.reflex.folded > 0.5:  # nothing is solved any more
-            return asked, after
+            return requested, after
         seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._failures & {"whole_body"}
         given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
         got = self.outcome(*given, 0.0)
@@ -193,13 +193,13 @@ class Watched(LocomotionByDaqp):
             tally.beyond += int(not (np.abs(got.torque) <= self.model.torque_limits * (1.0 + 1e-6)).all())
             tally.residual.append(float(got.residual))
             if by_daqp:
-                tally.torque.append(float(np.max(np.abs(got.asked - asked.torque) / self.model.torque_limits)))
+                tally.torque.append(float(np.max(np.abs(got.requested - requested.torque) / self.model.torque_limits)))
         if got.mpc_solved > 0.5 and "mpc" not in self._failures and not np.array_equal(memory.forces, after.forces):
             tally.force.append(float(np.max(np.abs(got.forces - after.forces)) / self.body.weight))
             tally.residual.append(float(got.mpc_residual))
         if len(tally.iterations) % _SPOIL_EVERY == 0:
             self._spoil(given)
-        return asked, after
+        return requested, after
 
     def _spoil(self, given: tuple[PyTree, ...]) -> None:
         how = 1.0 + self.tally.spoilt % len(SPOILT)
@@ -207,7 +207,7 @@ class Watched(LocomotionByDaqp):
         tally.spoilt += 1
         tally.spoilt_solved += int(got.solved > 0.5)
         tally.believed += int(got.solved > 0.5 and how <= HOPELESS)
-        tally.harmed += int(not (np.abs(got.asked) <= self.model.torque_limits).all())
+        tally.harmed += int(not (np.abs(got.requested) <= self.model.torque_limits).all())
 
 
 def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:

@@ -51,20 +51,20 @@ def _held(robot: Robot, q: ndarray) -> list[ndarray]:
 def screw_velocities_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
     """Exponential and logarithm undo each other for turns of every size; adjoints carry screws as poses do frames."""
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     along = np.resize(v, 6)
     for angle in (0.0, 1e-9, 1e-3, 0.7, 3.0):
         twist = along * np.concatenate([np.full(3, angle / np.sqrt(along[:3] @ along[:3])), np.ones(3)])
         X = screw.exponential(twist)
         half = screw.exponential(0.5 * twist)
         found += [screw.logarithm(X), (half @ half).R.ravel(), (half @ half).p]
-        asked += [twist, X.R.ravel(), X.p]
+        requested += [twist, X.R.ravel(), X.p]
     turned = screw.exponential(along)
     at = about_axis(along[:3] / np.sqrt(along[:3] @ along[:3]), float(np.sqrt(along[:3] @ along[:3])))
     W, V = np.resize(tau, 6) / np.abs(tau).max(), np.resize(a, 6)
     found += [turned.R.ravel(), screw.adjoint(turned) @ V, screw.coadjoint(turned) @ W]
-    asked += [at.ravel(), turned.to_parent(V), turned.wrench_to_parent(W)]
-    return np.concatenate(found), np.concatenate(asked)
+    requested += [at.ravel(), turned.to_parent(V), turned.wrench_to_parent(W)]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 @_few
@@ -74,20 +74,20 @@ def constraint_screws_do_no_work(robot: Robot, q: ndarray, v: ndarray, a: ndarra
     A spherical joint's forces do no work in any turn about its centre, and take the whole of its velocity.
     """
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     for body in robot.tree.bodies[1:]:
         motion = screw.motion_screw(body.kind, body.axis)[:, None]
         held, drive = screw.constraint_screws(body.kind, body.axis), screw.drive_screw(body.kind, body.axis)[:, None]
         wrenches = np.concatenate([held, drive], axis=1)
         found += [screw.reciprocal(wrenches, motion)[:, 0], (wrenches.T @ wrenches).ravel()]
-        asked += [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.eye(6).ravel()]
+        requested += [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.eye(6).ravel()]
     point = np.resize(a, 3)
     turns = np.concatenate([np.eye(3), np.cross(point, np.eye(3))], axis=1).T  # about the point, seen from the origin
     shifts = np.concatenate([np.zeros((3, 3)), np.eye(3)])
     forces = screw.spherical_screws(point)
     found += [screw.reciprocal(forces, turns).ravel(), screw.reciprocal(forces, shifts).ravel()]
-    asked += [np.zeros(9), np.eye(3).ravel()]
-    return np.concatenate(found), np.concatenate(asked)
+    requested += [np.zeros(9), np.eye(3).ravel()]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 @_few
@@ -102,8 +102,8 @@ def screw_poses_match_forward_kinematics(robot: Robot, q: ndarray, v: ndarray, a
         twists.append(at_base)
         speeds[i] = (X_W0.inverse() @ X_WB).to_parent(speeds[i])
     found = [*(np.concatenate([X.R.ravel(), X.p]) for X in poses), *twists]
-    asked = [*(np.concatenate([X.R.ravel(), X.p]) for X in chain), *speeds]
-    return np.concatenate(found), np.concatenate(asked)
+    requested = [*(np.concatenate([X.R.ravel(), X.p]) for X in chain), *speeds]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 @_few
@@ -115,7 +115,7 @@ def stance_feet_follow_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: n
     rows = np.repeat(mode, 3) > 0
     anchors = kinematics.foot_positions(robot, q) + np.resize(a, (robot.nf, 3))
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     for frame, R_WC in (("world", None), ("contact", _SLOPE)):
         J = constrained.contact_jacobian(robot, q, frame, R_WC)
         if not holds(J.reshape(robot.nf, 3, robot.nv), mode):
@@ -127,8 +127,8 @@ def stance_feet_follow_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: n
         axes = np.eye(3) if R_WC is None else R_WC
         away = (axes.T @ (kinematics.foot_positions(robot, q) - anchors).T).T.reshape(-1)
         found += [(J @ x + turning)[rows], dynamics.inverse_dynamics(robot, q, v, x) - J.T @ f.reshape(-1)]
-        asked += [(-40.0 * (J @ v) - 300.0 * away)[rows], tau]
-    return (np.concatenate(found), np.concatenate(asked)) if found else None
+        requested += [(-40.0 * (J @ v) - 300.0 * away)[rows], tau]
+    return (np.concatenate(found), np.concatenate(requested)) if found else None
 
 
 @_few
@@ -136,7 +136,7 @@ def touchdown_stops_the_feet(robot: Robot, q: ndarray, v: ndarray, a: ndarray, t
     """J v⁺ = 0 and M (v⁺ - v) = JᵀΛ; a damped touchdown leaves the feet the share that its damping says."""
     J, M = constrained.contact_jacobian(robot, q), dynamics.mass_matrix(robot, q)
     found: list[ndarray] = []
-    asked: list[ndarray] = []
+    requested: list[ndarray] = []
     for k, mode in enumerate(_held(robot, q)):
         rows, damping = np.repeat(mode, 3) > 0, 0.3 * (k % 2)
         after, impulse = constrained.impact_map(robot, q, v, mode, damping=damping)
@@ -144,8 +144,8 @@ def touchdown_stops_the_feet(robot: Robot, q: ndarray, v: ndarray, a: ndarray, t
         slack = damping * np.trace(constrained.delassus_matrix(robot, q)[np.ix_(rows, rows)]) / len(rows)
         found += [(J @ after)[rows], M @ (after - v), push[~rows], reduced.reduced_touchdown(robot, q, v, mode)]
         undamped = constrained.impact_map(robot, q, v, mode)[0]
-        asked += [-slack * push[rows], J.T @ push, np.zeros(int((~rows).sum())), undamped]
-    return (np.concatenate(found), np.concatenate(asked)) if found else None
+        requested += [-slack * push[rows], J.T @ push, np.zeros(int((~rows).sum())), undamped]
+    return (np.concatenate(found), np.concatenate(requested)) if found else None
 
 
 @_few
@@ -172,16 +172,16 @@ def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, 
     count = 3.0 * float(mode.sum())
     pattern = np.abs(report.patterns).sum(axis=(0, 2)) > 1e-9
     found = [stance.a, less[0], links.a, stance.forces.ravel(), less[1].ravel(), links.foot_forces.ravel()]
-    asked = [x, x, x, shared.ravel(), shared.ravel(), shared.ravel()]
+    requested = [x, x, x, shared.ravel(), shared.ravel(), shared.ravel()]
     counts = [report.rows, report.rank, report.redundancy, report.mobility, links.redundancy, once.redundancy]
     found.append(np.array([*counts, *pattern], dtype=float))
     standing = [name for name, stands in zip(twin.foot_names, twice) if stands]
-    asked.append(
+    requested.append(
         np.array(
             [count + 3, count, 3, robot.nv - count, 3, 0, *(name in (foot.name, "counted twice") for name in standing)]
         )
     )
-    return np.concatenate(found), np.concatenate(asked)
+    return np.concatenate(found), np.concatenate(requested)
 
 
 @_few
@@ -200,8 +200,8 @@ def condition_numbers_of_contact_sets_are_correct(
         held = int(np.linalg.matrix_rank(constrained.contact_jacobian(robot, q)[rows, :6], tol=1e-9))
     flight = contact_sets.contact_set(robot, q, np.zeros(robot.nf))
     found = [report.singular_values, np.array([report.conditioning / 1e3, report.internal, flight.conditioning])]
-    asked = [np.sqrt(values), np.array([values[0] / values[-1] / 1e3, rows.sum() - held, 1.0])]
-    return np.concatenate(found), np.concatenate(asked)
+    requested = [np.sqrt(values), np.array([values[0] / values[-1] / 1e3, rows.sum() - held, 1.0])]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 @_few
@@ -215,20 +215,20 @@ def torques_are_recovered_from_foot_forces(robot: Robot, q: ndarray, v: ndarray,
     x, f = constrained.constrained_dynamics(robot, q, v, torques, mode)
     measured = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], foot_forces=f)
     ways = (screw_system.screw_forward_dynamics(robot, q, v, torques, mode, solver=s) for s in _BY)
-    found, asked = [measured.a, measured.torques, *(way.a for way in ways)], [x, torques, *([x] * len(_BY))]
+    found, requested = [measured.a, measured.torques, *(way.a for way in ways)], [x, torques, *([x] * len(_BY))]
     if base:
         both = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], f, base_acceleration=x[:6])
         found += [both.reactions[0], both.torques]
-        asked += [np.zeros(6), torques]
+        requested += [np.zeros(6), torques]
     least = screw_system.screw_inverse_dynamics(robot, q, v, x[base:], mode=mode)
     J = constrained.contact_jacobian(robot, q)
     needed = dynamics.inverse_dynamics(robot, q, v, x)
     patterns = _null(J[np.repeat(mode, 3) > 0, :base].T) if base else np.eye(3 * int(mode.sum()))
     found += [least.a, J.T @ least.foot_forces.ravel() + np.concatenate([np.zeros(base), least.torques])]
-    asked += [x, needed]
+    requested += [x, needed]
     found += [patterns.T @ least.foot_forces[mode > 0].ravel(), np.array([float(least.redundancy)])]
-    asked += [np.zeros(patterns.shape[1]), np.array([float(patterns.shape[1])])]
-    return np.concatenate(found), np.concatenate(asked)
+    requested += [np.zeros(patterns.shape[1]), np.array([float(patterns.shape[1])])]
+    return np.concatenate(found), np.concatenate(requested)
 
 
 def _null(A: ndarray) -> ndarray:

@@ -106,17 +106,17 @@ def _identities(chosen: Iterable[str]) -> tuple[Law, ...]:
 
 # -- sides -----------------------------------------------------------------------------------------------------------
 def _sides(robot: Robot, names: Iterable[str] | None) -> tuple[dict[str, Side], dict[str, str]]:
-    asked = None if names is None else list(names)
-    for name in asked or ():
+    requested = None if names is None else list(names)
+    for name in requested or ():
         if name not in SIDES:
             raise unknown("side", name, SIDES)
     chosen: dict[str, Side] = {}
     skipped: dict[str, str] = {}
-    for name in SIDES if asked is None else asked:
+    for name in SIDES if requested is None else requested:
         try:
             chosen[name] = SIDES[name](robot)
         except (MissingExtraError, InputError) as error:
-            if asked is not None:
+            if requested is not None:
                 raise
             skipped[name] = str(error)
     return chosen, skipped
@@ -133,14 +133,14 @@ def _evaluate_all(
     traced: Values = {}
     for name, side in chosen.items():
         here = len(states) if name in OUTSIDE else plain
-        asked = states.first(min(_PLAIN, _HEAVY)) if name in UNTRACED else states
-        here = len(asked) if name in UNTRACED else here
+        requested = states.first(min(_PLAIN, _HEAVY)) if name in UNTRACED else states
+        here = len(requested) if name in UNTRACED else here
         for quantity, function in side.items():
             tick(f"{name}: {quantity.replace('_', ' ')}")
-            arrays = asked.arrays(QUANTITIES[quantity])
+            arrays = requested.arrays(QUANTITIES[quantity])
             try:
                 parts = [_looped(function, [array[:here] for array in arrays])] if here else []
-                if here < len(asked):
+                if here < len(requested):
                     compiled = _batched(function, arrays)
                     parts.append(compiled[here:])
                     if here:

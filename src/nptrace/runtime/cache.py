@@ -89,8 +89,8 @@ class Cache:
         if self.folder not in _refused:
             _refused.add(self.folder)
             warnings.warn(
-                f"the cache folder {self.folder} {why}: compiled code is not kept there (chmod 700 one of your own, or"
-                " name another in NPTRACE_CACHE)",
+                f"the cache folder {self.folder} {why}: compiled code is not kept there (use a folder of your own with"
+                " chmod 700, or set NPTRACE_CACHE)",
                 CacheWarning,
                 stacklevel=2,
             )

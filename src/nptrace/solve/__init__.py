@@ -1,4 +1,4 @@
-"""Solvers in plain NumPy that are traced with what needs them: factors, quadratic programs, optimal control."""
+"""Solvers in plain NumPy that can be traced: factorizations, quadratic programs, optimal control."""
 
 from nptrace.solve import pivoted, quadratic, stagewise
 from nptrace.solve.factor import cholesky, cholesky_solve, ldl, ldl_solve

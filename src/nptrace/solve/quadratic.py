@@ -137,7 +137,7 @@ def solve(
     least: float = 1.0,
     multiplier: float = 0.1,
 ) -> QPSolution:
-    """The minimiser, by at most so many steps; those of elements that share lanes end when all are done.
+    """Return the minimizer, after at most ``iterations`` steps; elements that share lanes end together.
 
     start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
     where it meets them all it has found the solution, else the method starts from there, with ``least`` slacks and

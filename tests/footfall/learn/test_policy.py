@@ -113,7 +113,8 @@ def test_the_environment_shows_what_a_controller_sees():
     """One observation, two ways: an environment driven by a policy's actions, and the policy in the compiled tick."""
     policy = small(1)
     ahead = {"forward": 0.3, "sideways": 0, "turn": 0}
-    env = WalkEnv(task=WalkTask(robot=CHEETAH, drive=policy.drive), randomise=False, command=ahead, dtype=np.float64)
+    task = WalkTask(robot=CHEETAH, drive=policy.drive, contact="default", dt=2e-3)
+    env = WalkEnv(task=task, randomise=False, command=ahead, dtype=np.float64)
     env.reset(seed=0)
     env.lanes.batch.state.tick[:] = 0
     start = env.lanes.batch.q[0].copy()

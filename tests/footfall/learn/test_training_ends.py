@@ -94,8 +94,8 @@ def test_a_signal_leaves_a_policy_and_the_printed_command_goes_on_to_the_same_bi
     assert process.returncode == {"SIGTERM": 143, "SIGINT": 130}[name]
     stopped = Policy.load(out)
     assert np.isfinite(stopped.mean).all()
-    words = next(said for said in errors.splitlines() if "go on with:" in said)
-    command = shlex.split(words.partition("go on with:")[2])
+    words = next(said for said in errors.splitlines() if "continue with:" in said)
+    command = shlex.split(words.partition("continue with:")[2])
     assert command == ["footfall", *line, "--resume"]
     assert out.with_suffix(".csv").read_text().count("\n") < 14
     assert run(command[1:]) == 0

@@ -158,7 +158,7 @@ def test_lerobot_dataset_is_whole_and_says_what_is_in_it(walk, tmp_path):
     assert pandas.read_parquet(folder / "meta/tasks.parquet").index.tolist() == ["trot"]
     stats = json.loads((folder / "meta/stats.json").read_text())
     assert stats["observation.state"]["mean"] == pytest.approx(state.mean(axis=0, dtype=float).tolist(), abs=1e-5)
-    with pytest.raises(InputError, match="there already"):
+    with pytest.raises(InputError, match="already exists"):
         lerobot.write(walk, folder)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import footfall as ff
+from footfall.contact.compliant import Compliant
 from footfall.errors import FootfallError, InputError
 from footfall.sim import Batch, gpu
 from footfall.sim.gpu import TickSource
@@ -93,6 +94,16 @@ def test_a_tick_with_solvers_gets_one_thread_per_robot():
     """Lanes of legs lose where most of a tick is not alike leg by leg."""
     walking = TickSource(CHEETAH, ff.control.Locomotion(), threads=4, longest=gpu.LONG)
     assert (walking.threads, TickSource(CHEETAH, TROT, threads=4, longest=gpu.LONG).threads) == (1, 4)
+
+
+def test_a_short_tick_of_many_robots_gets_one_thread_per_robot():
+    """Where a thread has registers for all of a tick, lanes of legs do the base's work four times for nothing."""
+    long = TickSource(CHEETAH, TROT, threads=4, shortest=gpu.SHORT)
+    explicit = {"integrator": "semi_implicit_euler", "contact": Compliant(damping=10.0, implicit=False)}
+    short = TickSource(
+        CHEETAH, TROT, threads=4, shortest=gpu.SHORT, dt=1e-4, joints=ff.sim.JointModel.ideal(), **explicit
+    )
+    assert (long.threads, short.threads) == (4, 1)
 
 
 def test_a_robot_with_four_like_legs_may_have_four_threads():

@@ -147,7 +147,7 @@ def test_every_controller_of_the_menu_is_made_or_refused_in_a_sentence_and_the_m
     until(lambda: refused)
     assert refused == [driver.choice.controller] == ["whole_body"]
     assert "unknown policy 'xiling'" in driver.status
-    driver._said -= 60.0
+    driver._reported -= 60.0
     assert driver.status in ("running", "paused")  # said long enough
     driver.choose("robot", "mini_cheetah")
     until(lambda: driver.choice.robot == "mini_cheetah")
@@ -251,3 +251,40 @@ def test_another_plan_is_taken_over_while_the_robot_walks():
     driver._reset()
     assert driver.sim.time == 0.0
     driver.stop()
+
+
+def test_a_plan_in_words_is_followed_and_one_that_makes_no_sense_is_said():
+    driver = SimulationThread(choice=page_options(robot="xiling", controller="plan", plan="trot"))
+    driver._advance = lambda seconds: None  # time moves by hand
+    driver.choose("plan", "walk step=0.05 height=0.03; postures")
+    driver._frame()
+    assert driver.choice.plan == "walk step=0.05 height=0.03; postures"
+    assert driver.sim.controller.plan.duration > 10.0
+    driver.choose("plan", "walk stp=0.05")
+    driver._frame()
+    assert "did you mean 'step'" in driver.status
+    assert driver.choice.plan == "walk step=0.05 height=0.03; postures"
+    driver.choose("plan", "x" * 1000)
+    assert driver.wanted.plan == driver.choice.plan
+    driver.stop()
+
+
+def test_a_sampling_planner_takes_weights_and_a_place_to_walk_to():
+    made = SimulationThread(choice=page_options(controller="sampling"))
+    try:
+        made.set_weight("height", 2.0)
+        made.set_weight("height", float("nan"))
+        made.set_weight("no such term", 2.0)
+        assert made.planner.weights["height"] == 2.0
+        assert set(made.planner.weights) == set(made.planner.task.weights)
+        made.present = lambda: True
+        made.set_goal((0.6, 0.3, 0.0))
+        made._heed()
+        assert made.sim.command.forward > 0.0
+        assert made.sim.command.turn > 0.0
+        made.sim.advance(10)
+        path = made.planner.planned_path(made.sim)
+        assert path.shape == (made.planner.horizon(made.sim.robot), 5, 3)
+        assert np.allclose(path[0, 0], made.sim.q[:3], atol=0.02)
+    finally:
+        made.stop()

@@ -33,8 +33,7 @@ class ChangingPD(Controller):
     """Joint PD on the foot trajectories of a changing gait; its gains change with the gait.
 
     ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
-    and ``inverse`` are those of JointPD; a commanded speed is meant for the second gait, and the first goes at the same
-    part of its own.
+    and ``inverse`` are those of JointPD; a commanded speed applies to the second gait, and is scaled for the first.
     """
 
     transition: Transition
@@ -65,7 +64,7 @@ class ChangingPD(Controller):
             )
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The phases [cycles] of the first gait; says now what either gait cannot do."""
+        """Return the phases [cycles] of the first gait; raise an error for a gait that the robot cannot perform."""
         for gait in (self.transition.first, self.transition.second):
             planar_targets(robot, gait, np.zeros(4), np.zeros(4))
         paced = {"stride": np.zeros(2)} if self.speed_feedback else {}

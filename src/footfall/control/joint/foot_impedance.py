@@ -23,7 +23,7 @@ from nptrace._types import PyTree
 
 @dataclass(frozen=True)
 class FootImpedance(ControllerWrapper):
-    """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps what Jᵀ does not see."""
+    """Stiffness and damping of every foot, per newton of weight; ``joint_kd`` damps all joints."""
 
     inner: Controller
     stiffness: float = 14.0  # [1/m]

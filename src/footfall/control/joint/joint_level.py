@@ -64,7 +64,7 @@ class GravityCompensation(ControllerWrapper):
 class ComputedTorque(ControllerWrapper):
     """Joint targets by inverse dynamics of the legs: τ = H (ω² e - 2 ω q̇) + c + g - Jᵀf, with ``bandwidth`` ω [rad/s].
 
-    H is the joint block of the mass matrix: what the trunk does in the meantime is a disturbance.
+    H is the joint block of the mass matrix: motion of the trunk is a disturbance.
     """
 
     inner: Controller

@@ -52,13 +52,13 @@ SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined
 class JointPD(Controller):
     """Joint PD on the foot trajectories of a gait, by inverse kinematics; roll joints stay at zero.
 
-    Gains in N m/rad and N m s/rad, one for all legs' joints; joints that are no leg's (a spine) are held at zero with
-    their own. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
-    user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown`` a foot that lands before its
-    time begins its stance at once, and the oscillators of the others follow.
+    Gains in N m/rad and N m s/rad, one for all legs' joints; joints outside the legs (a spine) are held at zero with
+    their own gains. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
+    user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown``, a foot that lands early
+    begins its stance at once, and the other oscillators follow.
 
-    ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two go on from
-    the joints they found a tick before (with ``clock``, from the standing pose) and so need an iteration or two.
+    ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two start from
+    the joints of the last tick (with ``clock``, from the standing pose) and need one or two iterations.
 
     ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's
     own speed lacks, as a fraction of the gait's nominal speed, is added at this rate. A run without a command commands

@@ -50,8 +50,8 @@ _REGULARISATION = 1e-6  # of the weights' system, so that two feet in line can s
 class PlanFollower(Controller):
     """Joint PD on a motion plan, with joint velocities and the weight fed forward.
 
-    ``feed_forward`` says how much of the weight's torques is given: 1 all, 0 none. ``inverse`` is JointPD's:
-    ``closed``, or ``fabrik`` or ``resolved_rate``, which go on from the joints that they found a tick before.
+    ``feed_forward`` is the fraction of the gravity torques that is fed forward, from 0 to 1. ``inverse`` is JointPD's:
+    ``closed``, or ``fabrik`` or ``resolved_rate``, which start from the joints of the last tick.
     """
 
     plan: MotionPlan
@@ -71,7 +71,7 @@ class PlanFollower(Controller):
             check_gain(getattr(self, key), f"{key} of PlanFollower", ())
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The joints, of an inverse that goes on from them; says now if a foot is out of reach at the start."""
+        """Return the joints of an iterative inverse; raise an error if a foot is out of reach at the start."""
         pose = self.plan.at(0.0)
         for leg, (_, reachable) in zip(LEGS, _legs(robot, pose, self.foot_pitch)):
             if not reachable:

@@ -34,9 +34,9 @@ class Spine(ControllerWrapper):
     At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what the
     inner controller commands there.
 
-    ``moves`` swing, each by its part of the swing; positive extends the back or rolls it to the right. The other joints
-    rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where it turns back, bent
-    furthest, and let go when a foot lands (after Deng et al. 2012 and Wei et al. 2015).
+    ``moves`` swing, each by its fraction of the swing; positive extends the back or rolls it to the right. The other
+    joints rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where its motion
+    reverses, at its largest bend, and released when a foot lands (after Deng et al. 2012 and Wei et al. 2015).
     """
 
     inner: Controller

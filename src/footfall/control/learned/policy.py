@@ -57,7 +57,8 @@ MAX_SPEED = 10.0  # [m/s]
 class Drive:
     """How a policy is connected to a robot: an action of 1 moves a joint by ``reach`` [rad] from standing, under PD.
 
-    Gains in N m/rad and N m s/rad. The gait is the clock that the policy hears, and when each foot should be down.
+    Gains in N m/rad and N m s/rad. The gait defines the clock in the observations and when each foot should be in
+    contact.
     """
 
     gait: Gait = field(default_factory=lambda: trot(period=0.4, duty=0.55))
@@ -66,8 +67,8 @@ class Drive:
     reach: float = 0.5
     rate: float = 50.0  # [Hz]
     history: int = 1  # observations that it sees, the oldest first
-    scan: ScanPoints = ()  # where it sees how high the ground is, forward and left of the trunk [m]
-    observations: tuple[str, ...] = ()  # what it sees, in order, of ``OBSERVATIONS``; the usual ones where it is empty
+    scan: ScanPoints = ()  # points of its height scan, forward and left of the trunk [m]
+    observations: tuple[str, ...] = ()  # observation terms in order, of ``OBSERVATIONS``; empty: the default ones
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -191,9 +192,9 @@ class Policy(Summarised, Controller):
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
-    joints: tuple[str, ...] = ()  # of the robot that it was learned on, in order; () where its file does not say
+    joints: tuple[str, ...] = ()  # of the robot that it was trained on, in order; () if unknown
     task: str = "walk"  # that it was learned for
-    ground: Ground | None = None  # that it sees around it, if it does
+    ground: Ground | None = None  # terrain around the robot, if it observes it
 
     NOT_IN_DIGEST = ("joints", "task")
     info = ControllerInfo(follows_command=True)

@@ -28,7 +28,7 @@ class ImportedPolicy(Controller):
 
     network: Graph
     interface: Interface
-    ground: Ground | None = None  # that it sees around it, if it does
+    ground: Ground | None = None  # terrain around the robot, if it observes it
 
     info = ControllerInfo(follows_command=True)
 

@@ -24,8 +24,8 @@ from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]
-_SAMPLES_PER_INTERVAL = 8  # parts of a step of the MPC in which a schedule is looked at
-MIN_STANCE_SHARE = 0.05  # part of a stage that a foot must be down to push in it
+_SAMPLES_PER_INTERVAL = 8  # fractions of a step of the MPC at which a schedule is read
+MIN_STANCE_SHARE = 0.05  # fraction of a stage that a foot must stand to push in it
 MIN_FORCE = 0.02  # of the robot's weight, on a foot that is down
 _ITERATIONS, _TOLERANCE = 20, 1e-9
 
@@ -212,5 +212,5 @@ def mpc_forces(
 
 
 def _cycle_fraction(x: Scalar) -> PyTree:
-    """The part of a cycle in [0, 1)."""
+    """Return the fraction of a cycle, in [0, 1)."""
     return x - np.floor(x)

@@ -53,9 +53,9 @@ _PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  #
 class Locomotion(Controller):
     """Whole-body control or MPC of a quadruped that follows a velocity command.
 
-    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC above the whole-body program.
-    ``log`` lists what went wrong since the start, with its time: commands that were clipped, programs without a
-    solution, sensors that report what is not a number. Each is reported when it begins, as an event of recordings.
+    stage: ``balance`` and ``mpc`` find forces and use Jᵀf; ``whole_body`` is MPC followed by the whole-body QP.
+    ``log`` lists problems with their times: clipped commands, QPs without a solution, sensor readings that are not
+    finite. Each is reported when it begins, as an event of recordings.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -68,7 +68,7 @@ class Locomotion(Controller):
     gains: LocomotionGains = field(default_factory=LocomotionGains)
     reflexes: Given = True  # Reflexes, True for the usual ones, False for none, or names
     joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
-    reach: Reach | None = None  # what an arm does meanwhile; it keeps its posture without
+    reach: Reach | None = None  # task of an arm; without one it keeps its posture
 
     info = ControllerInfo(follows_command=True, uses_foot_forces=True, long_to_compile=True)
     NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them

@@ -72,7 +72,7 @@ def locomotion_tick(
 
 
 def shared_weight(body: SingleBody, down: Float[ndarray, "4"]) -> Float[ndarray, "4 3"]:
-    """The weight in equal parts on the feet that are down."""
+    """Return the weight shared equally by the standing feet."""
     share = body.weight / np.maximum(1.0, np.sum(down))
     return np.stack([np.array([0.0 * d, 0.0 * d, d * share]) for d in down])
 

@@ -42,9 +42,9 @@ MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # of the wanted pose [m, rad]
 MAX_HEIGHT_INTEGRAL, HEIGHT_INTEGRAL_TIME = 0.02, 0.7
 # of the commanded speed at most, by which the command is raised for a robot that lags; time for it [s]
 MAX_VELOCITY_INTEGRAL, VELOCITY_INTEGRAL_TIME = 0.4, 1.5
-# part of the losses in joints; rate over which dry friction reverses [rad/s]
+# fraction of the losses in joints; rate over which dry friction reverses [rad/s]
 LOSS_COMPENSATION, DRY_FRICTION_RATE = 0.8, 0.05
-MAX_STEP = 0.45  # footholds from under the hip, as a part of the height
+MAX_STEP = 0.45  # footholds from under the hip, as a fraction of the height
 CONTACT_LOAD = 0.03  # of the weight: a foot that feels this much is on the ground
 _SWING_DEPTH = 0.008  # [m] under the ground, where a swing aims at: it meets the ground while it still moves down
 
@@ -165,7 +165,7 @@ class CommandReference:
     pose_des: Float[ndarray, "3"]  # x, y, yaw
     velocity_integral: Float[ndarray, "2"]  # by which the command is raised for a robot that lags [m/s]
     velocity_des_W: Float[ndarray, "3"]  # the wanted velocity, world axes
-    friction_scale: Scalar  # friction that is left, as a part of what the plan was made for
+    friction_scale: Scalar  # friction that is left, as a fraction of what the plan was made for
 
     @property
     def omega_des_W(self) -> Float[ndarray, "3"]:

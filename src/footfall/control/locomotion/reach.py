@@ -38,9 +38,9 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 class Reach:
     """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
-    rotation: R_WL that the link is to have; None leaves it free. force: with which the link pushes on what is there
-    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, its weight in the whole-body program. speed: with
-    which the point comes at most [m/s].
+    rotation: R_WL that the link is to have; None leaves it free. force: contact force of the link on its environment
+    [N], world axes. stiffness [1/s²] and damping [1/s] of the task, and its weight in the whole-body QP. speed:
+    largest speed of the point [m/s].
     """
 
     link: str

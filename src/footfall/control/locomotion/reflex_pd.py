@@ -36,7 +36,7 @@ class ReflexPD(Controller):
     """Joint PD on the foot trajectories of a gait driven by oscillators, with reflexes that change the trajectories.
 
     ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
-    response ``speed_gait`` changes to, with its gains. What begins to act is in ``log``, and an event of a recording.
+    response ``speed_gait`` changes to, with its gains. Activations are listed in ``log`` and recorded as events.
     """
 
     gait: Gait
@@ -51,7 +51,7 @@ class ReflexPD(Controller):
     faster_gains: tuple[float, float] | None = None
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
-    friction: float = 0.6  # that is trusted unless feet slide
+    friction: float = 0.6  # assumed unless feet slide
     inverse: str = "closed"  # as of JointPD
 
     info = ControllerInfo(traceable=False)  # what reflexes did is written down as it happens

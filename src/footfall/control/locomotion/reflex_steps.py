@@ -56,7 +56,7 @@ class Stepper:
     spine: tuple[float, float]
     rate: float  # [Hz]
     speed_feedback: float  # [1/s]
-    friction: float  # that is trusted unless feet slide
+    friction: float  # assumed unless feet slide
     crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
     limits: Float[ndarray, "nj"]  # of torques [N m]
     gravity: Gravity = GRAVITY
@@ -156,7 +156,7 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
 
 
 def _gear_blend(stepper: Stepper, reflex: ReflexMemory, blend: Scalar) -> Scalar:
-    """The part of the second gait, which goes towards what the speed asks for."""
+    """Return the fraction of the second gait, which moves towards what the speed needs."""
     max_change = 1.0 / (GAIT_CHANGE_TIME * stepper.rate)
     goal = np.where(reflex.has("speed_gait"), np.minimum(reflex.gear, 1.0), 0.0)
     return blend + np.clip(goal - blend, -max_change, max_change)

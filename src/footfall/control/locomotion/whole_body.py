@@ -32,7 +32,7 @@ class LocomotionGains:
 
     base_angular: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
     base_linear: tuple[float, float] = (60.0, 12.0)
-    base_feedback: float = 0.3  # part of these on top of what the forces of stage one do to the trunk
+    base_feedback: float = 0.3  # fraction of these on top of what the forces of stage one do to the trunk
     swing: tuple[float, float] = (1500.0, 75.0)
     posture: tuple[float, float] = (300.0, 30.0)
     base_weight: float = 1.0

@@ -23,7 +23,7 @@ _MAX_POSITION_ERROR, _MAX_YAW_ERROR = 0.08, 0.3  # of the wanted pose [m, rad]
 _MAX_COMMAND_RATE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
 STANDING_COMMAND = 0.02  # [m/s, rad/s]: a command below it stands
 _COASTING_SPEED, _PUSHED_SPEED = 0.1, 0.3  # [m/s]: a robot that is faster steps on; one that stands begins to step
-# part of joints' losses that motors add; dry friction reverses over this [rad/s]
+# fraction of joints' losses that motors add; dry friction reverses over this [rad/s]
 _LOSS_COMPENSATION, _DRY_FRICTION_RATE = 0.8, 0.05
 
 
@@ -107,7 +107,7 @@ def act(
     gains: Float[ndarray, "nj n"],
     fraction: Scalar,
 ) -> Float[ndarray, "2 nj"]:
-    """(torques, rates) in a part of the way from the first planned state to the second, by the gains of a solve."""
+    """(torques, rates) a fraction of the way from the first planned state to the second, by the gains of a solve."""
     model, robot = ticks.model, ticks.model.robot
     deviation = error(model, first, x) - fraction * error(model, first, second)
     rates, moving = x[robot.nq + 6 :], slice(robot.nq + 6, None)
@@ -119,7 +119,7 @@ def act(
 
 
 def read_between(rows: Float[ndarray, "N *any"], knots_later: float) -> Float[ndarray, "N *any"]:
-    """Rows of a trajectory a part of a knot later; the last stays."""
+    """Return the rows of a trajectory a fraction of a knot later; the last stays."""
     whole = int(knots_later)
     at = np.minimum(np.arange(len(rows)) + whole, len(rows) - 1)
     now, then = rows[at], rows[np.minimum(at + 1, len(rows) - 1)]

@@ -35,7 +35,7 @@ from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from nptrace._types import Operand, Scalar
 from nptrace.autodiff import nested
 
-FOOT_DAMPER_MASS = 60.0  # m of a standing foot's damper, as a part of the robot's mass
+FOOT_DAMPER_MASS = 60.0  # m of a standing foot's damper, as a fraction of the robot's mass
 GAP_CLOSED_FRACTION = 0.5  # of a gap is closed in an interval
 CONE_ROUNDING = 1.0  # [N], below which friction's cone is rounded off
 _PARABOLA_START = {

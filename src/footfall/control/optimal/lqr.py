@@ -98,7 +98,7 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 # -- standing ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class StandWeights:
-    """Weights of the LQR; ``stiffness`` sets that of torque: about the gain that a joint gets [N m/rad]."""
+    """Weights of the LQR; ``stiffness`` sets that of torque: approximately the gain of a joint [N m/rad]."""
 
     tilt: float = 50.0  # roll and pitch
     height: float = 100.0
@@ -133,9 +133,8 @@ def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarra
 class LqrStand(Summarised, Controller):
     """A linear-quadratic regulator for standing: feedforward torques minus K times the deviation.
 
-    Below it every joint has feedback of its own (part of A), which keeps legs in shape whose feet have left the ground.
-
-    Where on the ground it stands and which way it looks do not matter: deviations are from the same stand there.
+    Every joint also has its own feedback (part of A), which controls legs whose feet have left the ground. Horizontal
+    position and heading have no effect: deviations are relative to a stand at the current place.
     """
 
     q: Float[ndarray, "nq"]

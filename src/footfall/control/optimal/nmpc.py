@@ -51,7 +51,7 @@ _FREE_JOINT_RANGE = 3.0  # [rad]: joints without limits go this far from the sta
 class Nmpc(Controller):
     """Nonlinear MPC with the whole-body model, for a quadruped that follows a velocity command.
 
-    ``log`` lists commands that were clipped and solves that began anew, with their times.
+    ``log`` lists clipped commands and restarted solves, with their times.
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
@@ -64,10 +64,10 @@ class Nmpc(Controller):
     hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
     prices: Prices = field(default_factory=Prices)
     barrier: float = 0.1  # price of inequalities
-    ground: Ground | None = None  # that it sees; without one it takes the plane of its last footholds for the ground
-    plan: Goal | None = None  # knots to go along, on the same grid, in place of a gait and a command
+    ground: Ground | None = None  # known terrain; without it, the plane through the last footholds
+    plan: Goal | None = None  # knots to follow, on the same grid, instead of a gait and a command
     joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
-    contact: str = SCHEDULED  # feet stand when the gait says; or implicit: when the simulator's own step has them touch
+    contact: str = SCHEDULED  # feet are in contact as the gait schedules; or implicit: as the simulator's step finds
 
     info = ControllerInfo(traceable=False, follows_command=True)
 

@@ -1,4 +1,4 @@
-"""Kinematics and dynamics of a robot or of one leg as formulas: from symbols to code, as Adak et al. 2021 and DynaKat do.
+"""Kinematics and dynamics of a robot or of one leg as formulas: symbols to code, as Adak et al. 2021 and DynaKat do.
 
 The functions of ``lagrange`` are traced with symbols and written out as LaTeX, Python or C. Small mechanisms, such as a
 leg, come out as sums of harmonics, which are unique and short; whole robots step by step.

@@ -90,7 +90,7 @@ class Kuramoto:
 def touchdown_reset(
     phase: Float[ndarray, "n"], duty: float, contact: Float[ndarray, "n"], earliest: float = 0.5
 ) -> Float[ndarray, "n"]:
-    """Return phases with stance begun wherever a swing foot is in contact.
+    """Return phases in which every swing foot in contact has begun its stance.
 
     Args:
         phase: Phases in [0, 1).

@@ -19,9 +19,9 @@ from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_
 from nptrace._types import Operand, PyTree, Scalar
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
-DAMPING = 0.1  # of a singular leg, as a part of its reach; the constant rule's too
-NEAR = 0.1  # manipulability, as a part of reach to the power of three, below which damping sets in
-_PROJECTS = 1e-6  # damping of the null space's projector, as a part of the reach: more would leak into the foot
+DAMPING = 0.1  # of a singular leg, as a fraction of its reach; the constant rule's too
+NEAR = 0.1  # manipulability, as a fraction of reach to the power of three, below which damping sets in
+_PROJECTS = 1e-6  # damping of the null space's projector, as a fraction of the reach: more would leak into the foot
 _PSEUDO = 1e-6  # damping of the pseudo-inverse, as a fraction of the reach: above rounding, to stay finite
 HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
 TURN = 0.5  # most that a joint turns in a step [rad]

@@ -34,7 +34,7 @@ class WholeBodyInverse:
     q: Float[ndarray, "nq"]
     feet: tuple[str, ...]
     foot_residual: Float[ndarray, "n"]  # [m]
-    trunk_position_residual: float  # [m]; 0 if not asked for
+    trunk_position_residual: float  # [m]; 0 if not given
     trunk_rotation_residual: float  # [rad]
     com_residual: float  # [m]
     reached: bool  # all of them within the tolerance

@@ -53,11 +53,11 @@ def write(recording: Recording, path: Path, rate: float | None = None) -> int:
     with whole_file(path) as passing:
         file = mcap_file.McapWriter(passing, "footfall", "zstd", "ros2")
         try:
-            said = topics(recording.robot)
-            channels = {topic: _channel(file, topic, kind) for topic, (kind, _) in said.items()}
-            waiting: dict[str, list[tuple[int, bytes]]] = {topic: [] for topic in said}
+            reported = topics(recording.robot)
+            channels = {topic: _channel(file, topic, kind) for topic, (kind, _) in reported.items()}
+            waiting: dict[str, list[tuple[int, bytes]]] = {topic: [] for topic in reported}
             for frame in frames(recording, rate):
-                for topic, (_, makes) in said.items():
+                for topic, (_, makes) in reported.items():
                     waiting[topic].append((frame.stamp, makes(frame)))
                 if len(waiting["/tf"]) >= _CHUNK:
                     total += _flush(file, channels, waiting)

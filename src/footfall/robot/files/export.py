@@ -125,8 +125,8 @@ def _lost_in_urdf(robot: Robot) -> str:
     for body in robot.tree.bodies[1:]:
         joint = body.joint
         assert joint is not None
-        said = {"armature": body.armature, "stiffness": joint.stiffness, "rest": joint.rest}
-        kept = [f"{key} {_text(value)}" for key, value in said.items() if value]
+        reported = {"armature": body.armature, "stiffness": joint.stiffness, "rest": joint.rest}
+        kept = [f"{key} {_text(value)}" for key, value in reported.items() if value]
         if kept:
             lines.append(f"URDF cannot say of joint {joint.name}: {', '.join(kept)}")
     lines += [f"URDF cannot say that loop {loop.name} is closed." for loop in robot.loops if not _is_mimic(loop)]
@@ -389,12 +389,12 @@ def write(robot: Robot, format: str, folder: str | Path, **settings: Any) -> Pat
 
 
 def _pose(X: Transform) -> dict[str, str]:
-    said = {}
+    reported = {}
     if X.p.any():
-        said["pos"] = _row(X.p)
+        reported["pos"] = _row(X.p)
     if (np.eye(3) != X.R).any():
-        said["quat"] = _row(from_rotation(X.R))
-    return said
+        reported["quat"] = _row(from_rotation(X.R))
+    return reported
 
 
 def _attributes(values: Mapping[str, Given]) -> dict[str, str]:

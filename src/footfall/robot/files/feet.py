@@ -32,12 +32,12 @@ class _Place:
 
     link: str
     shape: Shape | None = None
-    said: str = ""  # the name that the file gives it
+    reported: str = ""  # the name that the file gives it
 
     @property
     def names(self) -> tuple[str, ...]:
         called = self.shape.called if self.shape else ()
-        return tuple(n for n in (self.said, self.shape.name if self.shape else "", *called, self.link) if n)
+        return tuple(n for n in (self.reported, self.shape.name if self.shape else "", *called, self.link) if n)
 
 
 class FootFinder:
@@ -469,7 +469,7 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         if radius <= 0 or max(np.abs(high - radius).max(), np.abs(low + radius).max()) > _ROUND * radius:
             return None
         middle, half = 0.5 * (along.min() + along.max()), 0.5 * float(along.max() - along.min())
-        said = f"a wheel of radius {radius:.4g} m (its vertices are round about its axis)"
+        reported = f"a wheel of radius {radius:.4g} m (its vertices are round about its axis)"
     elif shape.kind in ("cylinder", "sphere") and shape.size.size:
         radius, middle = float(shape.size[0]), float(-axis.point @ axis.direction)
         half = float(shape.size[-1])
@@ -477,10 +477,10 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
         level = shape.kind == "sphere" or abs(axis.direction[2]) > 1.0 - _LEVEL
         if radius <= 0 or off > _ROUND * radius or not level:
             return None
-        said = f"a wheel of radius {radius:.4g} m (a {shape.kind} about its axis)"
+        reported = f"a wheel of radius {radius:.4g} m (a {shape.kind} about its axis)"
     else:
         return None
-    return Ball(axis.point + middle * axis.direction, radius, said, min(half, 0.5 * radius))
+    return Ball(axis.point + middle * axis.direction, radius, reported, min(half, 0.5 * radius))
 
 
 def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray]) -> Ball:

@@ -160,7 +160,7 @@ class Package:
 
     def __post_init__(self) -> None:
         self.model = self.model.resolve()
-        self.asked = 0
+        self.requested = 0
         own = self.model.parent
         described = next((a for a in [own, *list(own.parents)[:6]] if (a / "package.xml").is_file()), None)
         self.folder = described or (own.parent if own.name.lower() in _LAYOUT_FOLDERS else own)
@@ -171,8 +171,8 @@ class Package:
         Absolute paths and paths that lead out of the package folder are not looked for: noted in ``outside``, or
         refused where the model is not whole without them, as with an include.
         """
-        self.asked += 1
-        if self.asked > MOST_REFERENCES:
+        self.requested += 1
+        if self.requested > MOST_REFERENCES:
             raise ModelError(f"{shown(self.model.name)} names more than {MOST_REFERENCES} files")
         try:
             found = self._find(reference.strip().replace("\\", "/"), base or self.model.parent)

@@ -16,7 +16,7 @@ from footfall.robot.model.description import Robot
 
 
 def load(source: str | Path, /, **options: Any) -> Robot:
-    """Load a robot by name, or from a URDF or MJCF file.
+    """Load a robot by name, or from a URDF, MJCF or TOML file.
 
     >>> ff.load("mini_cheetah", rotors="exact")
     >>> ff.load("my_robot.urdf", feet=["toe_1", "toe_2", "toe_3", "toe_4"])
@@ -27,7 +27,8 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         source: Name of a library robot, of an installed third-party robot (``go2``, ``a1``, ``anymal_c``, ...), or a
             path.
         **options: Variant of a library robot, or options of ``robot.files.urdf_mjcf.load_model``: ``feet``,
-            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``.
+            ``forward``, ``root``, ``repair_inertia``, ``lock_wheels``; of a TOML table ``table``, values by their
+            path in it.
 
     Returns:
         The robot.
@@ -43,11 +44,19 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         there, folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # too long, or with a null character
         raise InputError(f"cannot load {shown(text)}: {reason(error)}") from None
-    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf") and not there:
+    if path.suffix.lower() not in (".urdf", ".xml", ".mjcf", ".toml") and not there:
         known = (*library.names(), *library.machines(), *installed.names())
-        raise unknown("robot", text[:200], known, "give a URDF or MJCF file, or one of")
+        raise unknown("robot", text[:200], known, "give a URDF, MJCF or TOML file, or one of")
     if folder:
         raise InputError(f"{text} is a folder: give the URDF or MJCF file in it")
+    if path.suffix.lower() == ".toml":
+        from footfall.robot.files.table import load_table
+
+        changes = options.pop("table", None)
+        options.pop("lock_wheels", None)  # it has none
+        for key in options:
+            raise InputError(f"{path.name} is a robot's table, which says all itself: it takes no {key}")
+        return load_table(path, changes)
     from footfall.robot.files.urdf_mjcf import load_model
 
     return load_model(path, **options)

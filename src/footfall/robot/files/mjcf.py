@@ -52,9 +52,9 @@ def read_mjcf(
         spec = mujoco.MjSpec.from_string(ET.tostring(cleaned.root, encoding="unicode"))
         model = spec.compile()
     except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
-        said = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy: no help
+        reported = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy: no help
         remedy = f"; {REMEDY}" if broken and not repair else ""
-        raise ModelError(f"{where}: MuJoCo refuses it: {said}{remedy}") from None
+        raise ModelError(f"{where}: MuJoCo refuses it: {reported}{remedy}") from None
     draft = _Reader(model, cleaned, where, base).draft(floating)
     draft.broken = [name for name in broken if name in {link.name for link in draft.links}]
     return draft
@@ -167,10 +167,12 @@ class _Reader:
         at = self.model.jnt_dofadr[self.model.body_jntadr[base]]
         losses = {"armature": "dof_armature", "damping": "dof_damping", "dry friction": "dof_frictionloss"}
         given = {word: float(np.abs(getattr(self.model, key)[at : at + 6]).max()) for word, key in losses.items()}
-        said = ", ".join(f"{word} {value:g}" for word, value in given.items() if value)
-        if said:
+        reported = ", ".join(f"{word} {value:g}" for word, value in given.items() if value)
+        if reported:
             name = self.model.jnt(self.model.body_jntadr[base]).name
-            draft.remarks.append(f"the free joint {shown(name)} has {said}, left out: nothing holds a floating base")
+            draft.remarks.append(
+                f"the free joint {shown(name)} has {reported}, left out: nothing holds a floating base"
+            )
 
     # -- links and joints --------------------------------------------------------------------------------------------
     def _add(self, draft: Draft, body: int, base: int) -> None:
@@ -257,14 +259,14 @@ class _Reader:
             link, name = self.bodies[m.geom_bodyid[g]], m.geom(g).name
             visual = m.geom_contype[g] == 0 and m.geom_conaffinity[g] == 0
             X_LS = Transform(to_rotation(m.geom_quat[g]), m.geom_pos[g].copy())
-            said = "" if name in self.cleaned.invented else name
+            reported = "" if name in self.cleaned.invented else name
             called = self.cleaned.called.get(name, ())
             if link not in known or not (np.isfinite(X_LS.p).all() and np.isfinite(X_LS.R).all()):
                 continue
             if name in self.cleaned.meshes:
                 mesh: MeshAsset = self.cleaned.meshes[name]
                 shape = Shape(
-                    kind="mesh", X_LS=X_LS, size=mesh.scale, name=said, mesh=mesh.file, visual=visual, called=called
+                    kind="mesh", X_LS=X_LS, size=mesh.scale, name=reported, mesh=mesh.file, visual=visual, called=called
                 )
             elif int(m.geom_type[g]) in _SHAPES:
                 kind, sizes = _SHAPES[int(m.geom_type[g])]
@@ -272,7 +274,7 @@ class _Reader:
                     kind=kind,
                     X_LS=X_LS,
                     size=m.geom_size[g][:sizes].copy(),
-                    name=said,
+                    name=reported,
                     mesh=None,
                     visual=visual,
                     called=called,

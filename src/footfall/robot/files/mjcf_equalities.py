@@ -45,8 +45,8 @@ def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element
             if key in tie.attrib:
                 numbers(tie.attrib[key], f"'{key}' of {label(tie)}", count)
                 copy.set(key, tie.attrib[key])
-    said = [f"equalities ({', '.join(left)})"] if left else []
-    return section, said + ([f"equalities that are not active ({', '.join(idle)})"] if idle else [])
+    reported = [f"equalities ({', '.join(left)})"] if left else []
+    return section, reported + ([f"equalities that are not active ({', '.join(idle)})"] if idle else [])
 
 
 def read_loops(model: Given, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:

@@ -379,13 +379,13 @@ class _Geoms:
         originals = (geom for world in self.original.findall("worldbody") for geom in _geoms(world, None, None))
         copies = (geom for world in self.result.root.findall("worldbody") for geom in _geoms(world, None, None))
         for (geom, _, childclass), (placed, body, _) in zip(list(originals), list(copies), strict=True):
-            said = {**self.defaults.get(geom.get("class") or childclass or "main", {}), **geom.attrib}
-            words = (said.get("mesh", ""), geom.get("class", ""))
-            self.words.append((placed, tuple(word for word in words if word), "friction" in said))
-            if "mesh" in said or said.get("type") in _MESHLIKE:
-                self._replace(placed, body, said)
+            reported = {**self.defaults.get(geom.get("class") or childclass or "main", {}), **geom.attrib}
+            words = (reported.get("mesh", ""), geom.get("class", ""))
+            self.words.append((placed, tuple(word for word in words if word), "friction" in reported))
+            if "mesh" in reported or reported.get("type") in _MESHLIKE:
+                self._replace(placed, body, reported)
 
-    def _replace(self, placed: ET.Element, body: ET.Element | None, said: dict[str, str]) -> None:
+    def _replace(self, placed: ET.Element, body: ET.Element | None, reported: dict[str, str]) -> None:
         for key in ("fromto", "size", "density", "shellinertia"):
             placed.attrib.pop(key, None)
         placed.attrib |= _PLACEHOLDER
@@ -393,10 +393,12 @@ class _Geoms:
             self.number += 1
             placed.set("name", f"mesh geom {self.number}")
             self.result.invented.add(placed.attrib["name"])
-        self.result.meshes[placed.attrib["name"]] = self.assets.get(said.get("mesh", ""), MeshAsset(None, np.ones(3)))
+        self.result.meshes[placed.attrib["name"]] = self.assets.get(
+            reported.get("mesh", ""), MeshAsset(None, np.ones(3))
+        )
         if body is None or (body.find("inertial") is not None and not self.from_geoms):
             return
-        if _nonzero(said.get("mass", said.get("density", "1000"))):
+        if _nonzero(reported.get("mass", reported.get("density", "1000"))):
             if not body.get("name"):
                 self.number += 1
                 body.set("name", f"unnamed body {self.number}")
@@ -453,8 +455,8 @@ def left_out(root: ET.Element) -> list[str]:
         ("dynamics of actuators", _DYNAMIC, motors),
         ("options", _OPTIONS, root.findall("option")),
     ):
-        said = sorted({key for element in elements for key in element.attrib if key in keys})
-        left += [f"{words} ({', '.join(said)})"] if said else []
+        reported = sorted({key for element in elements for key in element.attrib if key in keys})
+        left += [f"{words} ({', '.join(reported)})"] if reported else []
     sections = {"actuator": _ODD, "sensor": None, "contact": None}
     for section, kinds in sections.items():
         found = {e.tag for s in root.findall(section) for e in s if kinds is None or e.tag in kinds}

@@ -114,16 +114,16 @@ def _left_out(root: ET.Element) -> list[str]:
     left += [
         words for tag, words in inside.items() if any(joint.find(tag) is not None for joint in root.findall("joint"))
     ]
-    said = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
-    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in said[:8])}"] if said else []
+    reported = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
+    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in reported[:8])}"] if reported else []
     return [f"left out: {', '.join(left)}"] if left else []
 
 
 def _add_friction(draft: Draft, extra: ET.Element) -> None:
     """The friction that a <gazebo> element states of a link; what cannot be understood is none."""
-    for said in extra.iter("mu1"):
+    for reported in extra.iter("mu1"):
         with contextlib.suppress(ModelError):
-            value = number(said.text or said.get("value") or "", "<mu1>")
+            value = number(reported.text or reported.get("value") or "", "<mu1>")
             draft.frictions.setdefault(extra.attrib["reference"], []).append(value)
 
 

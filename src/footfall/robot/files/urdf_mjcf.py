@@ -54,7 +54,7 @@ def load_model(
     try:
         file = Path(path).expanduser()
     except (TypeError, RuntimeError):
-        raise ModelError(f"a model's path must be a path, got {path!r}") from None
+        raise ModelError(f"the path of a model must be a string or a Path, got {path!r}") from None
     if forward is not None and forward not in FACINGS:
         raise InputError(f"the forward axis of a robot is one of {', '.join(FACINGS)}, not {forward!r}")
     draft, package = read_draft(file, floating, root, repair_inertia)
@@ -178,10 +178,10 @@ def _built(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, odd: l
 
 def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
     """Return the friction of the feet in the file, unless that is what grounds have anyway."""
-    said = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
-    if not said:
+    reported = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
+    if not reported:
         return []
-    values = ", ".join(f"{value:g}" for value in said)
+    values = ", ".join(f"{value:g}" for value in reported)
     return [f"friction {values} of its feet is left out: grounds have it, {GROUND_FRICTION} by default"]
 
 

@@ -37,7 +37,7 @@ def names() -> tuple[str, ...]:
 
 
 def machines() -> tuple[str, ...]:
-    """Return the machines of the lecture slides, which are no quadrupeds: modes and flat feet are shown on them."""
+    """Return the machines of the lecture slides, which are not quadrupeds but have modes and flat feet."""
     return tuple(_MACHINES)
 
 

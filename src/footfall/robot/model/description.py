@@ -80,10 +80,9 @@ class Robot:
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
     they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
     may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
-    q. ``rotors`` says how rotors count:
-    ``none`` ignores them, ``armature`` welds their mass to the parent and adds gear² J to the joint, ``exact`` keeps
-    the gyroscopic coupling too. ``provenance`` maps patterns such as ``"*.mass"`` to where the values come from; the
-    last pattern that fits counts.
+    q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds their mass to the parent and adds
+    gear² J to the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance`` maps patterns such as
+    ``"*.mass"`` to where the values come from; the last matching pattern applies.
     """
 
     name: str
@@ -96,8 +95,8 @@ class Robot:
     poses: Mapping[str, Pose] = field(default_factory=dict)
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     notes: str = ""
-    model_file: Path | None = None  # where its meshes are named, if it was read from a file; never written down
-    loops: Sequence[Loop] = ()  # what ties links and joints together besides the tree
+    model_file: Path | None = None  # path of the model file, if it was read from one; not stored in recordings
+    loops: Sequence[Loop] = ()  # constraints between links and joints besides the tree
 
     def __post_init__(self) -> None:
         name_of(self.name, "a robot")
@@ -135,7 +134,7 @@ class Robot:
                 raise ModelError(f"joint '{actuator.joint}' of robot '{self.name}' has two actuators")
             if actuator.joint not in tree.joint_names:
                 raise ModelError(
-                    f"an actuator drives the unknown joint '{actuator.joint}': moving are {_list(tree.joint_names)}"
+                    f"an actuator drives the unknown joint '{actuator.joint}': choose one of {_list(tree.joint_names)}"
                 )
         poses = {
             name_of(k, "a pose"): Pose(

@@ -32,7 +32,7 @@ class Loop:
     """A constraint that closes a kinematic loop.
 
     ``point``: the point ``at`` [m] of link ``first`` stays at the point ``to`` [m] of link ``second``: a pin, a ball.
-    ``frame``: besides, the axes of ``second`` stay turned by ``rotation`` in those of ``first``: a weld.
+    ``frame``: besides, the axes of ``second`` stay rotated by ``rotation`` relative to those of ``first``: a weld.
     ``joint``: ``first`` and ``second`` are joints, q_first = c_0 + c_1 q_second + c_2 q_second² + ...: a belt, a gear.
     """
 

@@ -280,8 +280,9 @@ class Actuator:
     """A motor at a joint. Torque [N m] and speed [rad/s] limits at the joint; the electrical data are optional.
 
     With ``torque_constant`` [N m/A], ``resistance`` [Ω], ``voltage`` [V] and ``gear`` the torque falls with speed as
-    the motor's back-EMF eats the voltage; with limits only, the torque-speed region is a rectangle.
-    ``continuous_torque`` [N m] at the joint is what the motor can give for ever; it limits nothing, runs report it.
+    the motor's back-EMF reduces the voltage; with limits only, the torque-speed region is a rectangle.
+    ``continuous_torque`` [N m] at the joint is what the motor can provide continuously; it is reported, but not
+    enforced.
     """
 
     joint: str

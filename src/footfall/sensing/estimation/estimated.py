@@ -67,7 +67,7 @@ class History:
 class Estimated(ControllerWrapper):
     """A controller that runs on estimated states. ``log`` lists sensor faults with their times.
 
-    keep: every so many ticks are kept for ``history``.
+    keep: interval in ticks at which estimates are kept for ``history``.
     """
 
     inner: Controller

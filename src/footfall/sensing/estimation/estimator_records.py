@@ -44,20 +44,20 @@ class Estimator:
     acceleration_bias_walk: float = 2e-3  # [m/s²/√s]
     encoder: float = 1e-3  # [rad]
     leg: float = 1e-4  # of the model of a leg [m]
-    stance: float = 5e-4  # what a standing foot wanders [m/√s]
+    stance: float = 5e-4  # random walk of a stance foot [m/√s]
     landing: float = 1e-2  # the same while it lands [m/√s]
     landing_time: float = 0.03  # [s]
     tilt: float = 0.03  # at the start [rad]
-    gate: float = 21.1  # of a foot's normalised innovation squared: one in ten thousand good ones is beyond
+    gate: float = 21.1  # of a foot's normalised innovation squared: exceeded by one in ten thousand valid ones
     slip_speed: float = 0.25  # of a foot that slips [m/s]
-    on: float = 0.1  # normal force of a foot that comes down, of the weight
+    on: float = 0.1  # normal force at touchdown, as a fraction of the weight
     off: float = 0.05  # of one that lifts
     observer_gain: float = 200.0  # of the momentum observer [1/s]
-    contact_change: float = 8.0  # how often a foot comes or goes [1/s]
+    contact_change: float = 8.0  # rate at which feet land or lift [1/s]
     sure: float = 0.9  # probability at which a foot's contact changes
-    firm: float = 0.99  # probability below which a foot that stands may be about to lift, and to move
-    level: float | None = None  # what the ground strays from a level plane [m]; None: nothing is assumed of it
-    patience: float = 0.06  # how long a force sensor may contradict the momentum observer [s]
+    firm: float = 0.99  # probability below which a stance foot may be about to lift and move
+    level: float | None = None  # deviation of the ground from a level plane [m]; None: unknown
+    patience: float = 0.06  # time for which a force sensor may contradict the momentum observer [s]
     gyro_disagreement: float = 0.08  # between gyro and standing legs, mean over 0.05 s [rad/s]
     worst_gyro_bias: float = 0.05  # beyond which it is reported [rad/s]
     limits: Limits = field(default_factory=Limits)

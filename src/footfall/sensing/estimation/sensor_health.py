@@ -50,7 +50,7 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """Conditions of the sensors now (``GOOD`` and so on), and what judging the next sample needs."""
+    """Conditions of the sensors now (``GOOD`` and so on), and what checking the next sample needs."""
 
     gyro: Scalar
     acceleration: Scalar

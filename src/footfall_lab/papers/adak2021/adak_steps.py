@@ -103,9 +103,9 @@ def trial_step(
     if isinstance(world.contact, SpringDamper):
         world = replace(world, contact=SpringDamper(stiffness=constants[0], damping=constants[1]))
     sensed = Sensed(q=moment.q, v=moment.v, forces=np.zeros((robot.nf, 3)), gravity=world.gravity)
-    asked, _ = trial.controller(walking * moment.t, robot, sensed, Command(), {})
+    requested, _ = trial.controller(walking * moment.t, robot, sensed, Command(), {})
     state = State(moment.q, moment.v, moment.memory)
-    after, _, _ = step(world, state, asked.broadcast(robot.nj), np.zeros(6), dt)
+    after, _, _ = step(world, state, requested.broadcast(robot.nj), np.zeros(6), dt)
     return Moment(moment.t + dt, after.q, after.v, after.memory), dt
 
 

@@ -24,7 +24,7 @@ NAME, ORDER, STATES = "adak2021", "xyz", 3
 
 
 def claims() -> list[Claim]:
-    """Judge every equation: the worst of a few random states of the spined robot."""
+    """Check every equation: the worst of a few random states of the spined robot."""
     worst: dict[str, float] = {}
     rng = np.random.default_rng(21)
     for _ in range(STATES):

@@ -63,8 +63,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     """All claims. ``quick``: two seconds of timing instead of ten, fewer springs beside hard contact."""
     del workers  # one core is timed
     robot = library.load("spined")
-    said = progress or (lambda what, done, of: None)
-    rows, operations = formalisms.table2(2.0 if quick else 10.0, said)
+    reported = progress or (lambda what, done, of: None)
+    rows, operations = formalisms.table2(2.0 if quick else 10.0, reported)
     claims = [
         *_times(rows, operations),
         _degrees_of_freedom(robot),
@@ -78,7 +78,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
-    said("spines", 0, 1)
+    reported("spines", 0, 1)
     spines = Spines.run()
     settings = {
         "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
@@ -126,8 +126,8 @@ def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
         )
         claims.append(assess(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
     ratios = [float(claim.measured or 0.0) for claim in claims if claim.id.endswith("_ratio")]
-    said = ", ".join(f"{name} {ratio:.0f}" for name, ratio in zip(PRINTED, ratios))
-    claims.append(assess(NAME, "code_beats_symbolic", min(ratios), f"{said}; printed 197, 440, 25 and 78."))
+    reported = ", ".join(f"{name} {ratio:.0f}" for name, ratio in zip(PRINTED, ratios))
+    claims.append(assess(NAME, "code_beats_symbolic", min(ratios), f"{reported}; printed 197, 440, 25 and 78."))
     return claims
 
 

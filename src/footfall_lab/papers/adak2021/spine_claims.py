@@ -146,12 +146,12 @@ class Spines:
         case = SpineCase("passive", max(setup(NAME)["spine_stiffness"]), swing=0.0)
         bends = {gait: self.mean(case, "bend", [(gait, 1.0)]) for gait in ("trot", "bound", "rotary_gallop")}
         trot, bound, gallop = bends.values()
-        said = ", ".join(
+        reported = ", ".join(
             f"{bend:.3f} rad in a {gait.split('_')[-1]}" if np.isfinite(bend) else f"falls in a {gait.split('_')[-1]}"
             for gait, bend in bends.items()
         )
         ratio = float(trot / np.mean([bound, gallop]))
-        note = f"{_words(case)}: {said}, sag included."
+        note = f"{_words(case)}: {reported}, sag included."
         return assess(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
 
     # -- for people ----------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ STATES = 5
 
 
 def claims() -> list[Claim]:
-    """Judge every equation: the worst of a few random states of the 13 bodies."""
+    """Check every equation: the worst of a few random states of the 13 bodies."""
     worst: dict[str, float] = {}
     rng = np.random.default_rng(12)
     for _ in range(STATES):

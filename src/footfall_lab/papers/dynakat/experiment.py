@@ -237,7 +237,7 @@ class LegFindings:
 
     def limits(self) -> Claim:
         """Reachable targets and others, every foot."""
-        worst, asked = 0.0, 0
+        worst, requested = 0.0, 0
         for k, foot in enumerate(self.robot.foot_names):
             leg, random = leg_chain(self.robot, foot), np.random.default_rng(2 + k)
             targets = np.concatenate(
@@ -248,15 +248,15 @@ class LegFindings:
             )
             starts = random.uniform(-3.0, 3.0, (len(targets), len(leg)))  # themselves beyond the limits
             solve = compile(leg_race.reach, self.robot, targets[0], starts[0], target="batch", foot=foot, iterations=50)
-            worst, asked = max(worst, leg_race.violation(leg, solve(targets, starts)[0])), asked + len(targets)
+            worst, requested = max(worst, leg_race.violation(leg, solve(targets, starts)[0])), requested + len(targets)
         entry = self.races["dynakat", FINE]["fabrik"]
         beyond = max(worst, entry.violation)
         return assess(
             NAME,
             "fabrik_keeps_limits",
             beyond,
-            f"The worst of {asked} targets, half of them out of reach, from starts beyond the limits, and of the race's"
-            f" {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm: a"
+            f"The worst of {requested} targets, half of them out of reach, from starts beyond the limits, and of the"
+            f" race's {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm: a"
             " limit on"
             " the wrong side of the start is not got around. The closed form, the best of nine angles of the last link,"
             f" reaches {100.0 * (1.0 - self.races['dynakat', FINE]['closed'].failures):.1f} %.",
@@ -268,17 +268,17 @@ class LegFindings:
         leg = leg_chain(self.robot, "LF")
         stand = leg_race.standing(self.robot)
         place = foot_position(leg, stand)
-        asked = np.radians(np.arange(-120, 121, 4 if self.quick else 2))
+        requested = np.radians(np.arange(-120, 121, 4 if self.quick else 2))
         solve = compile(leg_race.reach_at, self.robot, place, stand, 0.0, target="batch")
-        held = np.zeros(len(asked), bool)
+        held = np.zeros(len(requested), bool)
         for start in (stand, np.array([-stand[0], 0.0, -stand[2], -stand[3]])):
-            joints, left, _ = solve(*(np.tile(x, (len(asked), 1)) for x in (place, start)), asked)
+            joints, left, _ = solve(*(np.tile(x, (len(requested), 1)) for x in (place, start)), requested)
             angles = np.array([float(contact_angle(leg, j)) for j in joints])
-            held |= (left <= FINE) & (np.abs(angles - asked) < 1e-3)
-        middle = int(np.argmin(np.abs(asked)))
+            held |= (left <= FINE) & (np.abs(angles - requested) < 1e-3)
+        middle = int(np.argmin(np.abs(requested)))
         gaps = np.flatnonzero(~held)
-        first, last = max(gaps[gaps < middle], default=-1) + 1, min(gaps[gaps > middle], default=len(asked)) - 1
-        low, high = np.degrees(asked[[first, last]])
+        first, last = max(gaps[gaps < middle], default=-1) + 1, min(gaps[gaps > middle], default=len(requested)) - 1
+        low, high = np.degrees(requested[[first, last]])
         return assess(
             NAME,
             "redundant_link_sets_contact_angle",

@@ -44,7 +44,7 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
         _tracks(robot),
         _more_joints(robot),
         _symbolic(robot),
-        not_asked(),
+        not_requested(),
         *_equations(robot),
     ]
 
@@ -172,8 +172,8 @@ def _tracks(robot: Robot) -> Claim:
         joints = joints + dt * (np.linalg.pinv(J) @ speed)
         length += dt * float(np.linalg.norm(speed))
         done = 2.0 * np.pi * (k + 1) * dt
-        asked = begin + np.array([sizes[0] * (np.cos(done) - 1.0), 0.0, sizes[1] * np.sin(done)])
-        off.append(float(np.linalg.norm(foot_position(leg, joints) - asked)))
+        requested = begin + np.array([sizes[0] * (np.cos(done) - 1.0), 0.0, sizes[1] * np.sin(done)])
+        off.append(float(np.linalg.norm(foot_position(leg, joints) - requested)))
     return assess(
         NAME,
         "velocity_inverse_tracks",
@@ -221,7 +221,7 @@ def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) ->
     return mass_matrix(robot, q), coriolis_matrix(robot, q, v), gravity_terms(robot, q)
 
 
-def not_asked() -> Claim:
+def not_requested() -> Claim:
     return assess(NAME, "fourth_joint_in_rough_terrain", None)
 
 

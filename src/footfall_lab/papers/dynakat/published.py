@@ -125,7 +125,7 @@ def leg_points(leg: LegChain, joints: PyTree) -> Float[ndarray, "n 3"]:
 
 
 def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
-    """Judge what is left of the published algorithm on hinges."""
+    """Assess what is left of the published algorithm on hinges."""
     start = leg_race.standing(robot)
     solve = compile(reach_published, robot, targets[0], start, target="batch", verify=False)
     _, left, _ = solve(targets, np.tile(start, (len(targets), 1)))

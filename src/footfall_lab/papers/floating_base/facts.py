@@ -246,13 +246,13 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
 def jcb_structure(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     def one(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> float:
         R, x_b = to_rotation(q[3:7]), q[:3]
-        found, asked = [], []
+        found, requested = [], []
         for J, x_f in zip(kinematics.feet_jacobian(robot, q), kinematics.foot_positions(robot, q)):
             turned = np.concatenate([J[[3, 4, 5, 0, 1, 2], 3:6] @ R.T, J[[3, 4, 5, 0, 1, 2], :3] @ R.T], axis=1)
             found.append(turned)
             lever = -skew(x_f - x_b)
-            asked.append(np.block([[np.eye(3), lever], [np.zeros((3, 3)), np.eye(3)]]))
-        return error(np.array(found), np.array(asked))
+            requested.append(np.block([[np.eye(3), lever], [np.zeros((3, 3)), np.eye(3)]]))
+        return error(np.array(found), np.array(requested))
 
     return assess(
         "jcb_structure",

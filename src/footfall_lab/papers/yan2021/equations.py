@@ -24,7 +24,7 @@ NAME, STATES = "yan2021", 3
 
 
 def claims(robot: Robot) -> list[Claim]:
-    """Judge every equation but (6) and (24), which are claims of their own."""
+    """Check every equation but (6) and (24), which are claims of their own."""
     found = {
         "eq_inverse": _inverse(robot),
         "eq_screws": 0.0,

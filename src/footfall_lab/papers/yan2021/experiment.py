@@ -102,11 +102,11 @@ class WalkFindings:
         self.by_mass = further.knee_torques(robot, 3)
         self.rows = np.arange(600, len(walk.rec) - 2, 17 if samples > 500 else 53)
         self.sensed, _ = sensed_torques(walk.rec, self.rows)
-        asked = {name: run.plan for name, run in runs.items()}
-        self.drives = drives.perform_with_drives(robot, asked["yaw"])
-        self.burrs = drives.burr_range(robot, asked["yaw"])
-        self.driven_walks = drives.perform_with_drives(robot, asked["walk"], drives.BOTH)
-        self.controlled = drives.perform(robot, asked, runs)
+        requested = {name: run.plan for name, run in runs.items()}
+        self.drives = drives.perform_with_drives(robot, requested["yaw"])
+        self.burrs = drives.burr_range(robot, requested["yaw"])
+        self.driven_walks = drives.perform_with_drives(robot, requested["walk"], drives.BOTH)
+        self.controlled = drives.perform(robot, requested, runs)
 
     def claims(self) -> list[Claim]:
         return [

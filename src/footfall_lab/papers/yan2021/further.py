@@ -270,10 +270,10 @@ def knee_torques(robot: Robot, cycles: int) -> dict[float, tuple[float, float]]:
     found = {}
     for share in MASSES:
         subject = heavier(robot, share)
-        asked: dict[str, MotionPlan] = plans(subject, cycles)
+        requested: dict[str, MotionPlan] = plans(subject, cycles)
         knees = [subject.joint_names.index(f"{leg}_knee") for leg in LEGS]
         usual, peak = 0.0, 0.0
-        for plan in asked.values():
+        for plan in requested.values():
             controller = PlanFollower(plan=plan, kp=KP, kd=KD)
             rec = Simulation(subject, controller, start=standing_start(subject, controller)).run(plan.duration + 0.3)
             torques = np.abs(rec.torque[:, knees])

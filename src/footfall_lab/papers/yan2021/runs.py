@@ -298,15 +298,15 @@ def noisy_torques(rec: Recording, rows: ndarray, sensors: Sensors) -> Float[ndar
     The accelerometer gives the base's acceleration at once; turn and joint accelerations are differences of gyro and
     encoder rates. The base's linear velocity is read by no sensor, and drops out: only its change makes forces.
     """
-    robot, said, dt = rec.robot, readings(rec, sensors), float(np.median(np.diff(rec.time)))
+    robot, reported, dt = rec.robot, readings(rec, sensors), float(np.median(np.diff(rec.time)))
     torques = []
     for k in rows:
-        q = np.concatenate([rec.q[k, :3], said["quaternion"][k], said["position"][k]])
-        v = np.concatenate([said["gyro"][k], np.zeros(3), said["rate"][k]])
-        turning, joints = ((x[k + 1] - x[k - 1]) / (2.0 * dt) for x in (said["gyro"], said["rate"]))
-        need = inverse_dynamics(robot, q, v, np.concatenate([turning, said["acceleration"][k], joints]))
+        q = np.concatenate([rec.q[k, :3], reported["quaternion"][k], reported["position"][k]])
+        v = np.concatenate([reported["gyro"][k], np.zeros(3), reported["rate"][k]])
+        turning, joints = ((x[k + 1] - x[k - 1]) / (2.0 * dt) for x in (reported["gyro"], reported["rate"]))
+        need = inverse_dynamics(robot, q, v, np.concatenate([turning, reported["acceleration"][k], joints]))
         J = feet_jacobian(robot, q, "contact", np.eye(3))
-        force = 0.5 * (said["force"][k] + said["force"][k + 1])
+        force = 0.5 * (reported["force"][k] + reported["force"][k + 1])
         torques.append((need - np.einsum("kij,ki->j", J[:, 3:], force))[6:])
     return np.array(torques)
 
@@ -317,16 +317,16 @@ def registered_sensing() -> TorqueSensing:
 
 def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -> Float[ndarray, "T nj"]:
     """Pass the readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
-    robot, said, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
+    robot, reported, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
     memory = sensing.start(robot)
     sensed = [
         Sensed(
-            q=np.concatenate([rec.q[k, :3], quat, said["position"][k]]),
-            v=np.concatenate([said["gyro"][k], np.zeros(3), said["rate"][k]]),
-            forces=said["force"][k],
-            imu=Inertial(said["acceleration"][k] + to_rotation(quat).T @ up, said["gyro"][k]),
+            q=np.concatenate([rec.q[k, :3], quat, reported["position"][k]]),
+            v=np.concatenate([reported["gyro"][k], np.zeros(3), reported["rate"][k]]),
+            forces=reported["force"][k],
+            imu=Inertial(reported["acceleration"][k] + to_rotation(quat).T @ up, reported["gyro"][k]),
         )
-        for k, quat in enumerate(said["quaternion"])
+        for k, quat in enumerate(reported["quaternion"])
     ]
     tick = compile(_tick, robot, sensed[0], memory, sensing=sensing, verify=False)
     torques = []
@@ -348,18 +348,18 @@ def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
     R = np.array([to_rotation(q[3:7]) for q in rec.q])
     world = np.einsum("tij,tj->ti", R, rec.v[:, 3:6])
     change = np.gradient(world, rec.time, axis=0)
-    said = {"acceleration": _read(np.einsum("tji,tj->ti", R, change), sensors.acceleration, rng)}
-    said["gyro"] = _read(rec.v[:, :3], sensors.gyro, rng)
+    reported = {"acceleration": _read(np.einsum("tji,tj->ti", R, change), sensors.acceleration, rng)}
+    reported["gyro"] = _read(rec.v[:, :3], sensors.gyro, rng)
     tilt = _read(np.zeros((len(rec), 3)), sensors.attitude, rng)
-    said["quaternion"] = np.array([rotated(q[3:7], turn) for q, turn in zip(rec.q, tilt)])
-    said["position"] = _read(rec.q[:, 7:], sensors.position, rng)
-    said["rate"] = _read(rec.v[:, 6:], sensors.velocity, rng)
-    said["force"] = _read(rec.force.reshape(len(rec), -1), sensors.force, rng).reshape(rec.force.shape)
-    return said
+    reported["quaternion"] = np.array([rotated(q[3:7], turn) for q, turn in zip(rec.q, tilt)])
+    reported["position"] = _read(rec.q[:, 7:], sensors.position, rng)
+    reported["rate"] = _read(rec.v[:, 6:], sensors.velocity, rng)
+    reported["force"] = _read(rec.force.reshape(len(rec), -1), sensors.force, rng).reshape(rec.force.shape)
+    return reported
 
 
 def _read(truth: Float[ndarray, "T n"], sensor: Sensor, rng: np.random.Generator) -> Float[ndarray, "T n"]:
     """Return a sensor's reading of all samples: the truth, a constant offset, noise, rounding."""
     assert isinstance(sensor, Reading)
-    said = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
-    return sensor.resolution * np.round(said / sensor.resolution) if sensor.resolution else said
+    reported = truth + sensor.bias * rng.normal(size=truth.shape[1]) + sensor.noise * rng.normal(size=truth.shape)
+    return sensor.resolution * np.round(reported / sensor.resolution) if sensor.resolution else reported

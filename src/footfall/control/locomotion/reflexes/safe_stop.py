@@ -25,7 +25,11 @@ from nptrace._types import Operand, Scalar
 
 FALL_LEAN = np.radians(75.0)  # as a simulation counts falls
 FALL_CONFIRM_TIME = 0.05  # [s]
-CROUCH_HEIGHTS = (0.4, 0.5, 0.6)  # height of the hips as a part of the stretched leg, the first that the limits allow
+CROUCH_HEIGHTS = (
+    0.4,
+    0.5,
+    0.6,
+)  # height of the hips as a fraction of the stretched leg, the first that the limits allow
 CROUCH_STIFFNESS = 0.12  # of joints, per newton of weight [m/rad]; they are damped as in a stand
 CROUCH_TORQUE = 0.3  # of the motors' limits
 

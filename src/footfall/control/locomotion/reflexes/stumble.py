@@ -14,7 +14,7 @@ from numpy import ndarray
 from nptrace import norm
 from nptrace._types import Operand
 
-EARLIEST_HIT, LATEST_HIT = 0.08, 0.85  # parts of a swing within which a force may be a hit
+EARLIEST_HIT, LATEST_HIT = 0.08, 0.85  # fractions of a swing within which a force may be a hit
 MIN_OPPOSED_FRACTION = 0.7  # of the force points against the swing
 MIN_DURATION = 0.004  # before this it is the blow of a landing [s]
 RETRACT = 0.03  # [m]

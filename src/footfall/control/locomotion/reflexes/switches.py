@@ -24,7 +24,7 @@ class Reflexes:
     """Which reflexes are on: ``Reflexes(slip=False)`` has all but one, ``Reflexes.only("slip")`` only that one.
 
     Reflexes: ``early_touchdown``, ``missed_touchdown``, ``slip``, ``stumble``, ``sidestep``, ``safe_stop``. Responses:
-    ``slope``, ``rough_ground``, ``speed_gait``; the last is off unless asked for, as it chooses the gait.
+    ``slope``, ``rough_ground``, ``speed_gait``; the last is off by default, because it changes the gait.
     """
 
     early_touchdown: bool

@@ -12,10 +12,10 @@ from numpy import ndarray
 
 from nptrace._types import Scalar
 
-EARLIEST_TOUCHDOWN = 0.55  # part of a swing before which the ground is an obstacle
+EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which the ground is an obstacle
 # the same while a sidestep lasts: a leaning robot's feet brush the ground on their way to where they are needed
 EARLIEST_IN_SIDESTEP = 0.75
-LATE_SWING = 0.85  # part of a swing after which a touchdown is no event
+LATE_SWING = 0.85  # fraction of a swing after which a touchdown is no event
 REACH_SPEED = 0.5  # [m/s]
 REACH_TIME = 0.16  # after this a foot is taken to stand, wherever it is [s]
 LATE_EVENT_TIME = 0.02  # after which a missed touchdown is an event [s]

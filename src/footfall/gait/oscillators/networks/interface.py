@@ -17,7 +17,7 @@ from numpy import ndarray
 from footfall.gait.pattern import Gait
 from nptrace._types import PyTree, Scalar
 
-LATEST_LIFT = 0.5  # part of a swing before which a touch is that of a foot that lifts off
+LATEST_LIFT = 0.5  # fraction of a swing before which a touch is that of a foot that lifts off
 
 
 @dataclass(frozen=True)
