@@ -318,9 +318,9 @@ def _bent_height(robot: Robot, height: float) -> float | None:
 def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:
     """Return the gait with steps that the motors' speeds allow, and a sentence that names the slowest if it is changed.
 
-    Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down. Feet
-    that would then hardly leave the ground take fewer, longer and higher steps at the same speed; not in a walk, whose
-    cycle is long, and which made longer loses speed (LittleDog: 0.0045 instead of 0.0090 m/s).
+    Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down.
+    Feet that would then hardly leave the ground take fewer, longer and higher steps at the same speed; not in a walk,
+    whose cycle is long, and which made longer loses speed (LittleDog: 0.0045 instead of 0.0090 m/s).
     """
     ratio, joint, limit = _fastest_joint(robot, gait)
     if ratio <= _SPEED_TRIGGER:
