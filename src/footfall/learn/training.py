@@ -565,7 +565,15 @@ def train(
     training.best = None if exam is None else BestPolicy(exam)
     if resume:
         training.resume(checkpoint)
-    run = _Run(training, policy, checkpoint, subject, written, logs, progress)
+    run = _Run(
+        training=training,
+        policy=policy,
+        checkpoint=checkpoint,
+        robot=subject,
+        task=written,
+        log=logs,
+        progress=progress,
+    )
     try:
         with _held_signals() as stop:
             why = run.iterate(most, reward, seconds, stop)
@@ -624,7 +632,7 @@ def _held_signals() -> Iterator[list[str]]:
         give_back()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Run:
     """One part of a training: its iterations, and what is written at its end."""
 

@@ -255,11 +255,11 @@ class ControllerParameters(Planned):
     """Numbers of a traceable controller, added to those that it has.
 
     >>> trot = ff.control.JointPD.tuned(robot, "trot")
-    >>> ff.control.ControllerParameters(trot, ("gait.step_height", "kp"))
+    >>> ff.control.ControllerParameters(trot, ("gait.height", "kp"))
 
     Args:
         controller: The controller; plain NumPy without hidden state.
-        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.step_height``),
+        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.height``),
             or ``residual``: joint targets beside its own, one for each joint [rad].
         scale: Size of a change of one in a knot, for each name; 1 unless given.
     """
