@@ -463,7 +463,7 @@ class Jump(ScaledTask):
 
 # -- on the spot -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
-class ReachFoot(ScaledTask):
+class ReachTarget(ScaledTask):
     """Stand on three feet and hold the fourth at a point."""
 
     point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
@@ -540,7 +540,7 @@ TASKS: dict[str, Callable[..., PlanningTask]] = {
     "hop": Hop,
     "climb": Climb,
     "jump": Jump,
-    "reach": ReachFoot,
+    "reach": ReachTarget,
     "dance": Dance,
 }
 

@@ -8,6 +8,8 @@ import pytest
 
 import footfall as ff
 from footfall.cli import main as cli
+from footfall.contact.compliant import Compliant
+from footfall.contact.planning import Planning
 from footfall.control.learned.policy import USUAL, Policy
 from footfall.errors import InputError
 from footfall.learn import terms
@@ -354,3 +356,27 @@ def test_a_shipped_task_beside_the_kinds_is_trained_by_its_name(tmp_path):
     assert Policy.load(done.policy).task == "walk walk_any_ground"
     with pytest.raises(InputError, match=r"unknown task 'walk_any_grund' \(did you mean 'walk_any_ground'"):
         train(DYNAKAT, tmp_path / "p.npz", "walk_any_grund", "cpu")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_no_policy_is_judged_on_contact_for_planning(name):
+    """What it learns on may be quick and soft; what judges it has modes, and steps of 2 ms."""
+    of = TASKS[name].of
+    for task in (of(DYNAKAT), of(DYNAKAT, contact="planning", dt=5e-3)):
+        judged = task.examined.world
+        assert not isinstance(judged.get("contact"), Planning)
+        assert judged["dt"] == 2e-3
+        exam = task.gpu_exam(80).task.world
+        assert (exam.get("contact"), exam["dt"]) == (judged.get("contact"), 2e-3)
+    assert isinstance(of(DYNAKAT, contact="planning", dt=5e-3).world["contact"], Planning)
+    with pytest.raises(InputError, match="'sponge'"):
+        of(DYNAKAT, contact="sponge").world  # noqa: B018
+
+
+def test_ground_that_yields_is_no_ground_for_planning():
+    task = TASKS["walk"].of(DYNAKAT)
+    soft = task.randomisation({"softness": (0.001, 0.01)})
+    world = task.world_with(soft)
+    assert isinstance(task.world["contact"], Planning)
+    assert isinstance(world["contact"], Compliant)
+    assert world["dt"] == 2e-3
