@@ -28,7 +28,7 @@ $(USABLE): $(SHOWABLE)
 	@touch $(USABLE)
 
 $(READY): $(USABLE)
-	$(PIP) --editable ".[compare,tables,view,video,dds,foxglove,rerun,lerobot,learn,tensorboard,policies,cluster,studies,identify,test,lint,docs]"
+	$(PIP) --editable ".[compare,tables,view,video,dds,foxglove,rerun,lerobot,learn,tensorboard,policies,cluster,studies,identify,wasm,test,lint,docs]"
 	$(PIP) --no-deps example-robot-data
 	$(PIP) --no-deps moviepy proglog decorator python-dotenv
 	@touch $(READY)

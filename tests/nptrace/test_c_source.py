@@ -58,6 +58,64 @@ def test_single_precision_c(name, tmp_path):
     assert float(ran.stdout) < 1e-4
 
 
+_ALIKE = """#include <stdio.h>
+#include <string.h>
+#include "whole.h"
+#include "split.h"
+static const double in[{rows}][{inputs}] = {{{samples}}};
+static double a[{outputs}], b[{outputs}], work[100000];
+int main(void)
+{{
+    for (int s = 0; s < {rows}; ++s) {{
+        for (int k = 0; k < 100000; ++k)
+            work[k] = 1e300 * k;
+        whole({whole});
+        split({split});
+        if (memcmp(a, b, sizeof a) != 0)
+            return 1;
+    }}
+    return 0;
+}}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", [*EXAMPLES, "gradient of nested", "gradient of sweeps"])
+def test_split_functions_give_the_same_bits(name, tmp_path):
+    """With parts of seven operations; values travel through loops, out of them, and from loop to loop."""
+    if name in EXAMPLES:
+        function, arguments = EXAMPLES[name]
+        code, flat = program(function, *arguments), samples_near(arguments)[1]
+    else:
+        x = PAIR[0] if name.endswith("nested") else SWEEPS[1]
+        code = trace.gradient(
+            lambda x: np.sum(nested(x) ** 2) if name.endswith("nested") else x[0] * np.sum(gauss_seidel(SWEEPS[0], x)),
+            x,
+            cache=None,
+        ).program
+        flat = np.array([[*x, 1.0], [*(0.9 * x), 1.0]])
+    calls, paths = {}, []
+    for kind, limit, out in (("whole", 10**9, "a"), ("split", 7, "b")):
+        header, source, _ = c_source.write_c(code, tmp_path, kind, samples=flat, limit=limit)
+        calls[kind] = f"in[s], {out}" + (", work" if " work[" in header.read_text() else "")
+        paths.append(source)
+    parts = paths[1].read_text().split("PART void ")[1:]
+    assert len(parts) == 0 or max(part.count(";") for part in parts) < 200
+    assert len(parts) > 1 or c_source.c_parts.operations(code.body) <= 14
+    samples = ", ".join("{" + ", ".join(repr(float(x)) for x in row) + "}" for row in flat)
+    main = tmp_path / "alike.c"
+    rows, inputs = flat.shape
+    main.write_text(_ALIKE.format(rows=rows, inputs=inputs, outputs=len(code.outputs), samples=samples, **calls))
+    assert build_and_run([*paths, main], "-ffp-contract=off", "-O0").returncode == 0
+
+
+def test_locals_are_not_constants(tmp_path):
+    """clang evaluates what a constant begins with anew for every reader: programs would take it hours."""
+    _, source, _ = c_source.write_c(program(leg_step, *LEG), tmp_path, "leg")
+    assert "    real v1 = " in source.read_text()
+    assert "const real v" not in source.read_text()
+
+
 @needs_compiler
 @pytest.mark.parametrize("name", ["nested", "sweeps"])
 def test_reversed_loops_use_the_callers_work(name, tmp_path):

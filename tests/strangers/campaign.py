@@ -6,11 +6,11 @@
 ``owner+name``; ``--every`` takes every URDF and MJCF file below FOLDER instead, but for second copies and files with
 fewer than eight joints. (Meshes are not needed, but for feet that are meshes.)
 
-A file is read as ``footfall simulate FILE`` reads it: what it refuses is kept with its sentence, and tried again with
-``--repair-inertia`` where the sentence names that. Robots of four feet stand, trot, walk, and walk on command under
-``whole_body`` on three grounds; they are pushed from four sides at four phases of the gait, with the default reflexes
-and with each switched off (``studies/reflex_pushes.py``). A file has a process of its own with a time limit. Outcomes
-are kept one a line; what a run did before is not done again, so that it can be stopped and go on.
+A file is read as ``footfall simulate FILE`` reads it: what it refuses is kept with its sentence; with
+``--repair-inertia`` where a refusal or a warning names that. Robots of four feet stand, trot, walk, and walk on command
+under ``whole_body`` on three grounds; they are pushed from four sides at four phases of the gait, with the default
+reflexes and with each switched off (``studies/reflex_pushes.py``). A file has a process of its own with a time limit.
+Outcomes are kept one a line; what a run did before is not done again, so that it can be stopped and go on.
 """
 
 from __future__ import annotations
@@ -113,10 +113,18 @@ def examine(path: Path, acts: list[str], seconds: float) -> Iterator[dict[str, A
             if "--repair-inertia" not in repaired:
                 yield {"act": "load", "refused": repaired}
                 return
-            robot = with_stand(ff.load(path, repair_inertia=True))
+    repaired = repaired or next((x for x in (str(w.message) for w in said) if "--repair-inertia" in x), "")
+    if repaired:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                robot = with_stand(ff.load(path, repair_inertia=True))
+            except FootfallError as error:
+                yield {"act": "load", "refused": " ".join(str(error).split())}
+                return
     yield {
         "act": "load",
-        "repaired": repaired,
+        "repaired": " ".join(repaired.split()),
         "name": robot.name,
         "mass": robot.mass,
         "feet": len(robot.feet),
@@ -218,7 +226,8 @@ def doubts(robot: ff.Robot, path: Path) -> Iterator[str]:
             yield f"its mass is {robot.mass:.6g} kg, the file's are {sum(masses):.6g} kg"
     if "stand" in robot.poses and set(robot.foot_names) >= {"LF", "RF", "LH", "RH"}:
         q, _ = robot.state("stand")
-        feet = dict(zip(robot.foot_names, ff.kinematics.foot_positions(robot, q)))
+        positions = ff.kinematics.foot_positions(robot, q)  # some trunks have their origin beside their middle
+        feet = dict(zip(robot.foot_names, positions - positions.mean(axis=0) * [0, 1, 0]))
         for left, right in (("LF", "RF"), ("LH", "RH")):
             off = np.abs(feet[left] * [1, -1, 1] - feet[right]).max()
             if off > MIRROR_ERROR * q[2] + 1e-3:
@@ -245,7 +254,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             other.append(f"- {name}: {load['feet']} feet, {load['joints']} joints; {'; '.join(load['remarks'])[:300]}")
             continue
         cells = [_words(found[column]) if column in found else "" for column in columns]
-        lines.append("| " + " | ".join([name, f"{load['mass']:.3g}", *cells]) + " |")
+        title = f"{name} (`--repair-inertia`)" if load.get("repaired") else name
+        lines.append("| " + " | ".join([title, f"{load['mass']:.3g}", *cells]) + " |")
     lines += [
         "",
         "Within their bounds: "

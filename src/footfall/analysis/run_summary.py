@@ -10,7 +10,7 @@ from nptrace._types import Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
-    from footfall.sim.runfile import Planned
+    from footfall.sim.runfile import PlannedRun
 
 UNITS = {
     "duration": "s",
@@ -29,7 +29,7 @@ UNITS = {
 }
 
 
-def summary(run: Planned, rec: Recording) -> dict[str, Json]:
+def summary(run: PlannedRun, rec: Recording) -> dict[str, Json]:
     """Return the summary of a run as a JSON object; unknown values are null.
 
     ``commanded_speed`` is null for an open-loop gait or plan without a given speed; ``nominal_speed`` is then what its
@@ -75,7 +75,7 @@ def summary(run: Planned, rec: Recording) -> dict[str, Json]:
     }
 
 
-def _planning(run: Planned, rec: Recording) -> dict[str, float]:
+def _planning(run: PlannedRun, rec: Recording) -> dict[str, float]:
     """Plans per second and processor time of planning over simulated time, of a sampling planner."""
     from footfall.sim.sampling import Sampling
 
@@ -94,7 +94,7 @@ def stopped(rec: Recording) -> str | None:
     return ends[0] if ends else None
 
 
-def _estimated(run: Planned, rec: Recording) -> dict[str, float]:
+def _estimated(run: PlannedRun, rec: Recording) -> dict[str, float]:
     """How far the estimate was from the truth (``analysis.estimation_errors``); nothing of a run that had no time."""
     from footfall.analysis.estimation_error import estimation_errors
     from footfall.control.interface import as_controller

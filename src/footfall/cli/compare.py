@@ -15,7 +15,7 @@ from nptrace._types import Given, Json
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
-    from footfall.sim.runfile import Planned
+    from footfall.sim.runfile import PlannedRun
 
 NAME = "compare"
 EXAMPLES = examples(
@@ -66,7 +66,7 @@ def command(
     _against_mujoco(run, as_json)
 
 
-def _against_mujoco(run: Planned, as_json: bool) -> None:
+def _against_mujoco(run: PlannedRun, as_json: bool) -> None:
     from footfall.mujoco.comparing import distances
     from footfall.mujoco.run import run_mujoco
 
@@ -124,7 +124,7 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
     console().print(table)
 
 
-def outcomes(run: Planned, ours: Recording, theirs: Recording) -> dict[str, Json]:
+def outcomes(run: PlannedRun, ours: Recording, theirs: Recording) -> dict[str, Json]:
     """Return the speeds of the two robots and whether they fell."""
     from footfall.analysis.run_summary import steady_after, stopped
 

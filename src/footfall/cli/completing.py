@@ -21,9 +21,9 @@ def _robots() -> Iterable[str]:
 
 
 def _tasks() -> Iterable[str]:
-    from footfall.learn.tasks import TASKS
+    from footfall.learn.task_spec import shipped_names
 
-    return TASKS
+    return shipped_names()
 
 
 robots, tasks = offer(_robots), offer(_tasks)

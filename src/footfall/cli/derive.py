@@ -38,7 +38,7 @@ def command(
         ),
     ],
     leg: Annotated[
-        str | None, typer.Option("--leg", help="A leg by its foot, LF, on what carries it (default: the whole robot).")
+        str | None, typer.Option("--leg", help="A leg, by the name of its foot, such as LF (default: the whole robot).")
     ] = None,
     form: Annotated[str, typer.Option("--format", help="Format of the formula: latex, python or c.")] = "latex",
     order: Annotated[str, typer.Option("--order", help="Euler angles of a floating base: xyz or zyx.")] = "xyz",
@@ -46,10 +46,11 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="File for the formula (default: print it).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a quantity of a robot or of one leg as a formula, simplified as far as its expressions allow.
+    """Write a quantity of a robot or of a leg as a formula.
 
-    Joints and, of a floating base, Euler angles and position are called q1, q2, ...; their rates v1, v2, ... A leg is
-    short enough to read. Of a whole robot most quantities are code rather than formulas.
+    The formula is simplified as far as possible. Joint positions, and Euler angles and position of a floating base, are
+    called q1, q2, ..., their rates v1, v2, ... Formulas of a leg are short enough to read; for a whole robot, use
+    --format python or c.
     """
     from footfall._io.whole_file import whole_file
     from footfall.dynamics.formalisms.derive import derive

@@ -20,6 +20,7 @@ from footfall.cli.common import (
     tell,
     with_model_options,
 )
+from footfall.cli.serve import ProtocolOption
 from footfall.cli.signals import RealtimeOption, until_signal
 from footfall.errors import InputError
 from nptrace._types import Json
@@ -35,26 +36,30 @@ NAME = "drive"
 EXAMPLES = examples(
     "footfall drive go2 --controller whole_body --forward 0.3 --duration 20",
     "footfall drive mini_cheetah --controller learned --domain 1",
+    "footfall drive dynakat --protocol generic --forward 0.1",
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
 _LATE = 0.05  # fraction of late ticks from which on the computer is blamed
-PROTOCOL = "go2"
 
 
 @with_model_options
 def command(
     robot: RobotArgument = "go2",
     controller: Annotated[
-        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, or a policy file.")
+        str, typer.Option("--controller", help="whole_body, mpc, balance, learned, sampling, or a policy file.")
     ] = "whole_body",
     forward: Annotated[float, typer.Option("--forward", help="Forward speed [m/s].")] = 0.0,
     sideways: Annotated[float, typer.Option("--sideways", help="Speed to the left [m/s].")] = 0.0,
     turn: Annotated[float, typer.Option("--turn", help="Yaw rate to the left [rad/s].")] = 0.0,
     duration: Annotated[float, typer.Option("--duration", help="Duration of the walk [s].")] = 10.0,
-    domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,
+    protocol: ProtocolOption = None,
+    domain: Annotated[int, typer.Option("--domain", help="DDS domain; over UDP it is added to the port.")] = 0,
     interface: Annotated[
-        str, typer.Option("--interface", help="Network interface (default: loopback, this machine only).")
+        str,
+        typer.Option(
+            "--interface", help="Network interface, over UDP an address (default: loopback, this machine only)."
+        ),
     ] = "lo",
     foot_load: Annotated[
         bool, typer.Option("--foot-load", help="Use the foot sensors, if they measure newtons.")
@@ -63,22 +68,20 @@ def command(
     realtime: RealtimeOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Control a robot through Go2's DDS interface.
+    """Control a robot through Go2's DDS interface, or through the generic protocol.
 
     Runs preflight checks, stands up, walks and sits down. Any key is the emergency stop, which damps the joints; Ctrl-C
     sits the robot down. This has never driven a real robot: it is tested against 'footfall serve' only.
     """
-    from footfall.hardware.protocol import protocol_named
+    from footfall.hardware.protocol import protocol_of
 
-    protocol = protocol_named(PROTOCOL)
-    protocol.check_installed()
     wanted = _wanted(forward, sideways, turn, duration)
     if out is not None and (out.suffix != ".mcap" or not out.parent.is_dir()):
         raise InputError(f"a recording must be an .mcap file in an existing folder, got '{out}'")
     model = _ready(load_robot(robot))
-    protocol.check_robot(model)  # before any long work
+    spoken = protocol_of(model, protocol)  # before any long work
     pilot = _pilot(controller, model)
-    connection = protocol.connect(model, domain, interface, foot_load)
+    connection = spoken.connect(model, domain, interface, foot_load)
     say = note if as_json else tell
     say(f"driving {model.name} by {controller} on {connection.words}; any key stops it")
     try:
@@ -203,7 +206,7 @@ def _pilot(name: str, robot: Robot) -> Controller:
     """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
     from footfall import compiling
     from footfall.control.learned.policy import SUFFIXES, Policy
-    from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, learned, on_command
+    from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, SAMPLING, learned, on_command
     from footfall.sensing.estimation.estimated import Estimated
 
     if name in COMMAND_CONTROLLERS:
@@ -212,6 +215,14 @@ def _pilot(name: str, robot: Robot) -> Controller:
         return estimated
     if name == LEARNED:
         return learned(robot.name)
+    if name == SAMPLING:
+        from footfall.sim.sampling import Sampling
+        from footfall.sim.sampling_tasks import Walk
+
+        # a plan takes longer than a tick: it is made beside them
+        estimated = Estimated(Sampling(Walk(robot=robot), rate=_RATE, background=True))
+        estimated.prepare(robot, compiling.compile)
+        return estimated
     if Path(name).suffix in SUFFIXES:
         policy = Policy.load(name)
         policy.start(robot)  # refuses a robot with other joints before anything moves
@@ -220,5 +231,5 @@ def _pilot(name: str, robot: Robot) -> Controller:
         estimated = Estimated(policy)  # no sensor measures how fast the base moves
         estimated.prepare(robot, compiling.compile)
         return estimated
-    known = ", ".join((*COMMAND_CONTROLLERS, LEARNED))
+    known = ", ".join((*COMMAND_CONTROLLERS, LEARNED, SAMPLING))
     raise InputError(f"the controller must be {known} or a policy file ({', '.join(SUFFIXES)}), not {name!r}")

@@ -29,10 +29,12 @@ EXAMPLES = examples(
     "footfall export go2.urdf mjcf --out models",
     "footfall export mini_cheetah forward_dynamics --out c",
     "footfall export mini_cheetah locomotion --out c",
+    "footfall export mini_cheetah pd --gait trot --dtype float32 --out c",
     "footfall export mini_cheetah trot.onnx --out c",
     "footfall export mini_cheetah pd --gait trot --format fmu --out units",
 )
 WRITTEN_AS = ("c", "fmu")
+DTYPES = ("float64", "float32")
 
 
 @with_run_options("gait", "speed", "ground", "dt")
@@ -51,6 +53,7 @@ def command(
     written_as: Annotated[
         str, typer.Option("--format", help="c: C99 with a header and a test; fmu: an FMI 3.0 unit for co-simulation.")
     ] = "c",
+    dtype: Annotated[str, typer.Option(help="Number type of the C code: float64, float32.")] = "float64",
     *,
     given: dict[str, Given],
     as_json: JsonOption = False,
@@ -61,7 +64,7 @@ def command(
     controller takes the options of ``footfall simulate``; an FMI unit of a controller contains the robot and the
     ground.
     """
-    from footfall.errors import unknown
+    from footfall.errors import InputError, unknown
     from footfall.export.subjects import NAMES
     from footfall.robot.files.export import FORMATS, write
     from footfall.sim.runfile import is_policy
@@ -70,9 +73,13 @@ def command(
         raise unknown("thing to export", what, (*FORMATS, *NAMES))
     if written_as not in WRITTEN_AS:
         raise unknown("format of an export", written_as, WRITTEN_AS)
+    if dtype not in DTYPES:
+        raise unknown("number type of the C code", dtype, DTYPES)
+    if dtype != DTYPES[0] and (what in FORMATS or written_as != "c"):
+        raise InputError(f"--dtype is for C code: {written_as if what not in FORMATS else what} has a type of its own")
     _check_options(what, written_as, given)
     model = load_robot(robot)
-    files = [write(model, what, out)] if what in FORMATS else _written(model, what, out, written_as, given)
+    files = [write(model, what, out)] if what in FORMATS else _written(model, what, out, written_as, dtype, given)
     if as_json:
         print_json({"files": [str(file) for file in files]})
     else:
@@ -96,7 +103,9 @@ def _check_options(what: str, written_as: str, options: dict[str, Given]) -> Non
         raise InputError(f"'{what}' has no state over time: an FMU can be made of step, {', '.join(runs)}")
 
 
-def _written(robot: Robot, name: str, folder: Path, written_as: str, options: dict[str, Given]) -> list[Path]:
+def _written(
+    robot: Robot, name: str, folder: Path, written_as: str, dtype: str, options: dict[str, Given]
+) -> list[Path]:
     from footfall.cli.policy_c import write_policy_c
     from footfall.export.subjects import LOCOMOTION, exported_named, simulation_named
     from footfall.sim.runfile import is_policy
@@ -107,11 +116,11 @@ def _written(robot: Robot, name: str, folder: Path, written_as: str, options: di
 
         controller = simulation_named(robot, name, **options).controller
         assert isinstance(controller, Locomotion)
-        return write_locomotion(robot, folder, controller)
+        return write_locomotion(robot, folder, controller, dtype=dtype)
     if written_as == "c" and is_policy(name):
-        return write_policy_c(robot, name, folder)
+        return write_policy_c(robot, name, folder, dtype)
     if written_as == "c":
-        return exported_named(robot, name, **options).write(folder)
+        return exported_named(robot, name, **options).write(folder, dtype)
     from footfall.export.fmu import write_fmu
 
     path, binary = write_fmu(

@@ -66,7 +66,7 @@ def command(
     out: Annotated[Path | None, typer.Option("--out", help="File for the parameters (JSON).")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Identify motor parameters from joint angles, or inertias and friction from a recording.
+    """Identify motors, inertias or friction from recorded data.
 
     With motors, the robot must be suspended in the air, with its joints under PD control. For every joint, reflected
     inertia, damping, dry friction, stiction, zero offset, gain and delay are identified from the first half of the
@@ -75,7 +75,8 @@ def command(
     the identified parameters do not predict the second half better than the robot's own.
 
     With inertia or friction, FILE is a recording (.mcap) of motion, torques and foot forces. Named parameters are
-    found with their standard deviations; inertia without --parameters finds everything that the motion shows.
+    found with their standard deviations; inertia without --parameters identifies all parameters that the motion
+    excites.
     """
     from footfall.errors import InputError, unknown
 

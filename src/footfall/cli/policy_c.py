@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy import ndarray
+from numpy.typing import DTypeLike
 
 from nptrace._types import Operand
 
@@ -16,19 +18,19 @@ NAME = "policy_tick"
 _SAMPLES = 4
 
 
-def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
+def write_policy_c(robot: Robot, file: str, folder: Path, dtype: DTypeLike = np.float64) -> list[Path]:
     """``policy_tick(t, q, v, command, memory)``: position, kp and kd of every joint, and the memory of the next tick.
 
     ``memory`` is zeros before the first tick; ``command`` is forward, sideways [m/s] and turn [rad/s]. A policy that
     sees the ground takes its ``heights`` too [m], against the ground on which the trunk would stand as high as it is.
     """
-    import numpy as np
-
     from footfall.compiling import compile
     from footfall.contact.ground import Plane
     from footfall.control.interface import Command, Sensed
     from footfall.control.learned.policy import Policy
     from footfall.dynamics.random_states import random_states
+    from footfall.export.c_structs import calling, structures, words_of
+    from footfall.export.subjects import SINGLE
     from nptrace.codegen.c_source import write_c
     from nptrace.frontend import tree
 
@@ -74,13 +76,20 @@ def write_policy_c(robot: Robot, file: str, folder: Path) -> list[Path]:
     ]
     traced = compile(policy_tick, robot, *rows[0], target="interpret", cache=False, verify=False)
     outputs = [("position", (robot.nj,)), ("kp", (robot.nj,)), ("kd", (robot.nj,)), ("memory_after", (size,))]
+    rate = getattr(policy, "rate", None)
+    about = calling(robot, rate, {"memory.numbers": np.zeros(size)}, f"Policy {Path(file).name}.")
+    labels = list(sizes), [key for key, _ in outputs]
     return write_c(
         traced.program,
         folder,
         NAME,
         arguments=[(key, (count,)) for key, count in sizes.items()],
         outputs=outputs,
+        dtype=dtype,
+        words=words_of([*labels[0], *labels[1]], about),
+        notes=about.notes,
+        more=lambda function: structures(function, *labels, about),
         samples=np.array([np.concatenate(row) for row in rows]),
         expected=np.array([policy_tick(robot, *row) for row in rows]),
-        tolerance=1e-9,
+        tolerance=1e-9 if np.dtype(dtype) == np.float64 else SINGLE,
     )

@@ -32,9 +32,10 @@ def command(
     ] = "quadruped",
     as_json: JsonOption = False,
 ) -> None:
-    """List the robots of the library, or write an annotated table for a robot of your own.
+    """List the robots of the library.
 
-    Every command takes the table, edited, in place of a robot's name.
+    ``footfall robots new FILE.toml`` writes an annotated table for your own robot; every command accepts the edited
+    file in place of a robot's name.
     """
     from footfall.robot import library
 

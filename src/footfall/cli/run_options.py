@@ -21,7 +21,7 @@ from nptrace._types import Given
 if TYPE_CHECKING:
     from footfall.control.interface import Controller
     from footfall.robot.model.description import Robot
-    from footfall.sim.runfile import Planned
+    from footfall.sim.runfile import PlannedRun
 
 _TYPES: dict[str, Any] = {"str": str, "float": float, "int": int, "bool": bool}
 
@@ -62,7 +62,7 @@ def _parameter(key: str) -> Parameter:
 MotorsOption = Annotated[Path | None, typer.Option("--motors", help=OPTIONS["motors"].metadata["help"])]
 
 
-def planned(subject: str, given: Mapping[str, Given]) -> Planned:
+def planned(subject: str, given: Mapping[str, Given]) -> PlannedRun:
     """Return the simulation of a robot or a run file; options on the command line win over those in the file."""
     from footfall.robot.files.table import is_table
     from footfall.sim.runfile import load_options, options_of, plan, read_run_file
@@ -84,7 +84,7 @@ def own_of(given: Mapping[str, Given], robot: Robot) -> Controller | None:
     return own_controller(name, robot) if isinstance(name, str) and names_code(name) else None
 
 
-def repeated(recording: Path, given: Mapping[str, Given]) -> Planned:
+def repeated(recording: Path, given: Mapping[str, Given]) -> PlannedRun:
     """Return the simulation of a recorded run again; options on the command line win over the recorded ones."""
     from footfall.recording.recording import Recording
     from footfall.robot import library

@@ -29,16 +29,28 @@ EXAMPLES = examples(
     "footfall serve go2 --domain 1 --start lying",
     "footfall serve go2 --ros2",
     "footfall serve go2 --motors go2_motors.json",
+    "footfall serve dynakat",
+    "footfall serve my.urdf --protocol generic",
 )
-PROTOCOL = "go2"
+ProtocolOption = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol",
+        help="Protocol: go2, generic (UDP) or generic_dds (default: go2 where it fits the robot, else generic).",
+    ),
+]
 
 
 @with_model_options
 def command(
     robot: RobotArgument = "go2",
-    domain: Annotated[int, typer.Option("--domain", help="DDS domain.")] = 0,
+    protocol: ProtocolOption = None,
+    domain: Annotated[int, typer.Option("--domain", help="DDS domain; over UDP it is added to the port.")] = 0,
     interface: Annotated[
-        str, typer.Option("--interface", help="Network interface (default: loopback, this machine only).")
+        str,
+        typer.Option(
+            "--interface", help="Network interface, over UDP an address (default: loopback, this machine only)."
+        ),
     ] = "lo",
     start: Annotated[
         str,
@@ -57,31 +69,31 @@ def command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sensor noise and the ground.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a robot behind Go2's DDS interface.
+    """Simulate a robot behind a real one's interface.
 
-    Runs in real time until Ctrl-C. Programs for the real robot work unchanged: the topics are rt/lowstate, rt/lowcmd,
-    rt/sportmodestate and rt/wirelesscontroller, the services sport and motion_switcher.
+    Runs in real time until Ctrl-C. With the protocol go2, programs for that robot work unchanged: the topics are
+    rt/lowstate, rt/lowcmd, rt/sportmodestate and rt/wirelesscontroller, the services sport and motion_switcher. The
+    generic protocol has packets for any robot, over UDP or DDS: named joints, states, commands with gains.
     """
     from footfall.checks import checked_number
     from footfall.hardware.clock import raise_priority
-    from footfall.hardware.protocol import protocol_named
+    from footfall.hardware.protocol import protocol_of
 
     if duration is not None:
         checked_number(duration, "--duration", 0.0)
-    protocol = protocol_named(PROTOCOL)
-    protocol.check_installed()
+    model, carried = load_robot(robot), None
+    spoken = protocol_of(model, protocol)
     from footfall.sensing.sensors import Sensors
 
-    if start not in protocol.starts:
-        raise unknown("start", start, protocol.starts)
+    if start not in spoken.starts:
+        raise unknown("start", start, spoken.starts)
     sensors = Sensors.realistic(seed) if noisy else None
     options: dict[str, Given] = {"ground": ground, "seed": seed}
-    model, carried = load_robot(robot), None
     if motors is not None:
         from footfall.sim.motors import read_identified
 
         model, carried, options["joints"] = read_identified(motors, model)
-    server = protocol.serve(model, domain, interface, start, ros2, options, sensors, carried)
+    server = spoken.serve(model, domain, interface, start, ros2, options, sensors, carried)
     say = note if as_json else tell
     say(f"serving {server.robot.name} on {server.words}; Ctrl-C ends it")
     sys.stdout.flush()

@@ -33,8 +33,7 @@ from footfall.sim.commanding import command_at
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, physics, rollout_tick
 from nptrace.codegen.c_emitter import identifier
-from nptrace.codegen.c_source import header, source
-from nptrace.codegen.emit import tape_size
+from nptrace.codegen.c_source import CFunction
 from nptrace.frontend import tree
 from nptrace.ir.program import Program
 from nptrace.passes.reductions import reassociated
@@ -193,7 +192,9 @@ def _sources(unit: Unit) -> dict[str, str]:
     """C files by name; the token of ``model.h`` is left open, since it is made of them."""
     ins = [("state", (len(unit.state),)), ("inputs", (len(unit.inputs),))]
     outs = [("after", (len(unit.state),))]
-    work, name = tape_size(unit.program.body), f"{unit.name}_tick"
+    name = f"{unit.name}_tick"
+    tick = CFunction(program=unit.program, name=name, ins=ins, outs=outs, dtype=np.dtype(np.float64))
+    work = tick.work
     passed = "state, inputs, after, work" if work else "state, inputs, after"
     numbers = ",\n    ".join(repr(float(x)) for x in unit.state)
     starts, places = (
@@ -226,10 +227,9 @@ const double model_start_state[MODEL_STATES] = {{
 const double model_start_inputs[MODEL_INPUTS] = {{{starts}}};
 const unsigned model_outputs[MODEL_OUTPUTS] = {{{places}}};
 """
-    double = np.dtype(np.float64)
     return {
-        f"{name}.c": source(unit.program, name, ins, outs, double),
-        f"{name}.h": header(unit.program, name, ins, outs, double),
+        f"{name}.c": tick.source(),
+        f"{name}.h": tick.header(),
         "fmi3.c": files("footfall.export").joinpath("fmi3.c").read_text(),
         "model.c": values,
         "model.h": model,

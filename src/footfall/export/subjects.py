@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy import ndarray
+from numpy.typing import DTypeLike
 
 from footfall import compiling
 from footfall.control.interface import Command, JointCommand, Sensed
@@ -21,6 +22,7 @@ from footfall.control.joint.joint_pd import iterative_leg_inverse
 from footfall.control.named import NAMES as CONTROLLERS
 from footfall.dynamics.random_states import random_states
 from footfall.errors import InputError, TraceError, unknown
+from footfall.export.c_structs import Calling, calling, structures, words_of
 from footfall.kinematics.leg_chain import foot_position, leg_chain
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import knee_direction, leg_inverse
@@ -32,6 +34,7 @@ from footfall.sim.runfile import options_of, plan
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics
 from nptrace._types import Foreign, PyTree
+from nptrace.codegen.c_emitter import identifier
 from nptrace.codegen.c_source import write_c
 from nptrace.frontend import tree
 from nptrace.ir.program import Program
@@ -64,6 +67,8 @@ LOCOMOTION = "locomotion"  # the whole-body stage of it
 ITERATIVE = ("fabrik", "resolved_rate")  # inverse kinematics that go on from the joints of before
 PARTS = ("step", "inverse_kinematics", *ITERATIVE, "contact", "state_rate", "output")
 NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
+SINGLE = 1e-2  # what a test of C in float32 allows, relative to the larger of one and the number
+PARAMETERS = ("kp", "kd")  # of a controller, which its caller sets unless others are asked for
 _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
 
@@ -78,9 +83,19 @@ class Exported:
     samples: ndarray
     expected: ndarray
     tolerance: float
+    about: Calling | None = None  # for a caller: with it there are structures beside the function
 
-    def write(self, folder: str | Path) -> list[Path]:
-        """Write ``name.h``, ``name.c`` and ``name_test.c``."""
+    def write(self, folder: str | Path, dtype: DTypeLike = np.float64) -> list[Path]:
+        """Write ``name.h``, ``name.c`` and ``name_test.c``.
+
+        Args:
+            folder: Where to write them.
+            dtype: Number type of the C code; the test of float32 allows ``SINGLE`` of the expected numbers.
+
+        Returns:
+            Paths of the files.
+        """
+        about, labels = self.about, ([n for n, _ in self.arguments], [n for n, _ in self.outputs])
         return write_c(
             self.program,
             folder,
@@ -89,7 +104,11 @@ class Exported:
             outputs=self.outputs,
             samples=self.samples,
             expected=self.expected,
-            tolerance=self.tolerance,
+            dtype=dtype,
+            tolerance=self.tolerance if np.dtype(dtype) == np.float64 else SINGLE,
+            words=words_of([*labels[0], *labels[1]], about) if about else None,
+            notes=about.notes if about else "",
+            more=(lambda function: structures(function, *labels, about)) if about else None,
         )
 
 
@@ -101,6 +120,7 @@ def exported(
     names: Sequence[str],
     result: str = "result",
     tolerance: float = 1e-12,
+    about: Calling | None = None,
 ) -> Exported:
     """Trace a function of a constant and pytrees; ``rows`` are arguments for its samples, ``names`` what they are."""
     program = compiling.program(function, constant, *rows[0])
@@ -113,6 +133,7 @@ def exported(
         samples=np.array([_flat(row) for row in rows]),
         expected=np.array([_flat(answer) for answer in answers]),
         tolerance=tolerance,
+        about=about,
     )
 
 
@@ -166,7 +187,7 @@ def _of_function(robot: Robot, package: str, name: str) -> Exported:
         [getattr(states, key)[k][-shapes[0][0] :] for key, shapes in zip(signature.names, signature.shapes)]
         for k in range(len(states))
     ]
-    return exported(name, function, robot, rows, signature.names)
+    return exported(name, function, robot, rows, signature.names, about=calling(robot))
 
 
 def _of_inverse(robot: Robot) -> Exported:
@@ -187,7 +208,7 @@ def _of_inverse(robot: Robot) -> Exported:
 
     at_rest = np.stack([foot_position(leg_chain(robot, leg.name), standing[list(leg.joints)]) for leg in legs])
     rows = [(at_rest + 0.01 * np.random.default_rng(k).normal(size=at_rest.shape),) for k in range(4)]
-    return exported("inverse_kinematics", inverse, robot, rows, ["feet"], "")
+    return exported("inverse_kinematics", inverse, robot, rows, ["feet"], "", about=calling(robot))
 
 
 def _of_iterative(robot: Robot, rule: str) -> Exported:
@@ -221,10 +242,12 @@ def _of_block(robot: Robot, name: str) -> Exported:
             q_k[2] -= depth
         states.append((q_k, v + 0.01 * rng.normal(size=robot.nv)))
     if name == "contact":
-        return exported("contact", Block.contact_forces, block, states, ["q", "v"], "forces", 1e-9)
+        return exported("contact", Block.contact_forces, block, states, ["q", "v"], "forces", 1e-9, calling(robot))
     function = {"state_rate": Block.f, "output": Block.g}[name]
     rows = [(block.state(*state), rng.normal(size=robot.nj)) for state in states]
-    return exported(name, function, block, rows, ["x", "u"], "rate" if name == "state_rate" else "y", 1e-9)
+    return exported(
+        name, function, block, rows, ["x", "u"], "rate" if name == "state_rate" else "y", 1e-9, calling(robot)
+    )
 
 
 # -- steps and controllers ---------------------------------------------------------------------------------------------
@@ -241,10 +264,17 @@ def of_step(simulation: Simulation) -> Exported:
     commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).broadcast(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
     # "step" is an old symbol of the C library, which a program may not define again
-    return exported("robot_step", physics, simulation.model.physics, rows, ["state", "command", "push"], "after", 1e-9)
+    about = calling(
+        simulation.robot,
+        1 / simulation.model.period,
+        _labelled(rows[0][0], "state"),
+        f"One call is {simulation.model.period:g} s of physics under a joint command; ground: {simulation.ground}.",
+    )
+    names = ["state", "command", "push"]
+    return exported("robot_step", physics, simulation.model.physics, rows, names, "after", 1e-9, about)
 
 
-def of_controller(simulation: Simulation, name: str) -> Exported:
+def of_controller(simulation: Simulation, name: str, parameters: Sequence[str] | None = None) -> Exported:
     """Return one tick of a simulation's controller for export as C.
 
     Inputs are time, sensed state, user's command (forward, sideways, turn, height, roll, pitch) and memory; outputs are
@@ -253,37 +283,66 @@ def of_controller(simulation: Simulation, name: str) -> Exported:
     Args:
         simulation: The simulation; it is not advanced.
         name: Name of the C function.
+        parameters: Numbers of the controller that the caller of the C function sets, such as ``kp`` or ``gait.height``;
+            unless given, those of ``PARAMETERS`` that the controller has.
 
     Returns:
         Function and test data.
+
+    Raises:
+        InputError: A parameter is unknown, or the controller decides by it what is computed at all.
     """
     if not isinstance(simulation, Simulation):
         raise InputError(f"of_controller takes a Simulation(robot, controller), got {type(simulation).__name__}")
     check_traceable(simulation)
-    robot, period = simulation.robot, simulation.model.period
+    robot, model = simulation.robot, simulation.model
     command = np.array(dataclasses.astuple(command_at(simulation.command, 0.0)))
-    rows = [(float(s.tick) * period, s.q, s.v, s.forces[: robot.nf], command, s.memory) for s in _moments(simulation)]
-    return exported(
-        f"{name}_controller",
-        controlled,
-        simulation.model,
-        rows,
-        ["time", "q", "v", "forces", "command", "memory"],
-        "",
-        1e-9,
-    )
+    numbers = dict(zip(tree.labels(model.acting), tree.flatten(model.acting)[0]))
+    chosen = [key for key in PARAMETERS if key in numbers] if parameters is None else list(parameters)
+    for key in chosen:
+        if key not in numbers:
+            raise unknown(f"parameter of {model.acting.name}", key, numbers)
+    given = {key: np.asarray(numbers[key], dtype=float) for key in chosen}
+    rows = [
+        (given, float(s.tick) * model.period, s.q, s.v, s.forces[: robot.nf], command, s.memory)
+        for s in _moments(simulation)
+    ]
+    start = {**_labelled(given, "parameters"), **_labelled(simulation.state.memory, "memory")}
+    names = ["parameters", "time", "q", "v", "forces", "command", "memory"]
+    about = calling(robot, 1 / model.period, start, f"Controller {model.acting.name}.")
+    try:
+        return exported(f"{name}_controller", controlled, model, rows, names, "", 1e-9, about)
+    except TraceError as error:  # without parameters it was traced
+        raise InputError(f"{', '.join(map(repr, chosen))} cannot be given while it runs: {error}") from error
 
 
 def controlled(
-    model: SimulationModel, time: float, q: ndarray, v: ndarray, forces: ndarray, command: ndarray, memory: PyTree
+    model: SimulationModel,
+    parameters: dict[str, ndarray],
+    time: float,
+    q: ndarray,
+    v: ndarray,
+    forces: ndarray,
+    command: ndarray,
+    memory: PyTree,
 ) -> dict[str, PyTree]:
-    """One tick of the controller."""
-    robot = model.world.robot
+    """One tick of the controller, some of its numbers given."""
+    robot, acting = model.world.robot, model.acting
+    if parameters:
+        leaves, rebuild = tree.flatten(acting)
+        acting = rebuild([parameters.get(key, x) for key, x in zip(tree.labels(acting), leaves)])
     sensed = Sensed(q=q, v=v, forces=forces, gravity=model.world.gravity)
-    answer, after = model.acting(
-        time, robot, sensed, Command(**dict(zip(Command.__dataclass_fields__, command))), memory
-    )
+    answer, after = acting(time, robot, sensed, Command(**dict(zip(Command.__dataclass_fields__, command))), memory)
     return {"joint": answer.broadcast(robot.nj), "memory_after": after}
+
+
+def _labelled(pytree: PyTree, name: str) -> dict[str, ndarray]:
+    """Numbers by the label that they have in a structure."""
+    labels = [label.partition(".")[2] or "numbers" for label in tree.labels(pytree, name)]
+    fields: list[str] = []
+    for label in labels:
+        fields.append(identifier(label, fields))
+    return {f"{name}.{key}": np.asarray(x, float) for key, x in zip(fields, tree.flatten(pytree)[0])}
 
 
 def check_traceable(simulation: Simulation) -> None:

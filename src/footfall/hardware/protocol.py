@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from footfall.errors import unknown
+from footfall.errors import FootfallError, unknown
 from footfall.hardware.clock import RealTime
 from footfall.hardware.connection import Connection, RobotState
 from footfall.plugins import entry_points
@@ -87,6 +87,31 @@ class RobotProtocol(ABC):
         """Serve a simulated robot; ``options`` are those of ``Simulation``."""
 
 
+GO2, GENERIC = "go2", "generic"
+
+
+def protocol_of(robot: Robot, name: str | None = None) -> RobotProtocol:
+    """Return the protocol of a name; unless given, Go2's where it has messages for the robot, else the generic one.
+
+    Args:
+        robot: The robot.
+        name: Name of the protocol.
+
+    Returns:
+        The protocol, which is installed and has messages for the robot.
+    """
+    if name is None:
+        try:
+            protocol_named(GO2).check_robot(robot)
+            name = GO2
+        except FootfallError:
+            name = GENERIC
+    protocol = protocol_named(name)
+    protocol.check_installed()
+    protocol.check_robot(robot)
+    return protocol
+
+
 def protocol_named(name: str) -> RobotProtocol:
     """Return the protocol registered under a name, such as ``go2``.
 
@@ -103,4 +128,4 @@ def protocol_named(name: str) -> RobotProtocol:
     return made
 
 
-__all__ = ["GROUP", "RobotConnection", "RobotProtocol", "RobotServer", "protocol_named"]
+__all__ = ["GROUP", "RobotConnection", "RobotProtocol", "RobotServer", "protocol_named", "protocol_of"]

@@ -172,7 +172,7 @@ def turn_tracking(tick: Tick, error: float = 0.2) -> Scalar:
 
 
 def gait_timing(tick: Tick) -> Scalar:
-    """Fraction of the feet that are down and up as the clock's gait says."""
+    """Fraction of feet whose contact agrees with the gait clock."""
     down = stance(tick.drive.gait, clock_phase(tick.drive.gait, tick.t)) > 0.5
     return np.sum(np.where(down, tick.contact, 1.0 - tick.contact)) / 4.0
 

@@ -39,7 +39,7 @@ from footfall.learn.figures import curve_figure
 from footfall.learn.logs import Log, make_log
 from footfall.learn.ppo import PPO, Normaliser, Settings
 from footfall.learn.task import Task, contact_named
-from footfall.learn.task_spec import CONTACT_DT, TaskSpec, code_names, read_toml, task_spec
+from footfall.learn.task_spec import CONTACT_DT, TaskSpec, code_names, read_toml, shipped, shipped_names, task_spec
 from footfall.learn.tasks import TASKS, task_from
 from footfall.loading import load
 from footfall.robot.model.description import Robot
@@ -520,7 +520,7 @@ def train(
     Args:
         robot: whom to train.
         out: the policy's file, .npz or .onnx. Of a task with an exam it is the policy that did best in it.
-        task: a name of ``TASKS``, or a TOML file of terms.
+        task: a name of ``shipped_names``, or a TOML file of terms.
         device: auto, cpu or cuda.
         robots: how many learn at once.
         iterations: 400 unless given; no bound where ``seconds`` is given.
@@ -547,13 +547,13 @@ def train(
     if policy.suffix == ".onnx":
         onnx_file.import_onnx()  # is missing before the training, not after it
     from_file = task.endswith(".toml")
-    if not from_file and task not in TASKS:
-        raise unknown("task", task, TASKS, "choose a TOML file of your own, or one of")
+    if not from_file and task not in shipped_names():
+        raise unknown("task", task, shipped_names(), "choose a TOML file of your own, or one of")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     _check_ends(policy, iterations, reward, seconds)
     most = iterations if iterations is not None else 400 if seconds is None else None
-    spec = _spec(task, resume, allow_code) if from_file else None
+    spec = _spec(task, resume, allow_code) if from_file else None if task in TASKS else shipped(task)
     chosen = default_device() if device == "auto" else device
     checkpoint = policy.with_suffix(".checkpoint.npz")
     subject = load(robot) if isinstance(robot, str) else robot
@@ -565,7 +565,15 @@ def train(
     training.best = None if exam is None else BestPolicy(exam)
     if resume:
         training.resume(checkpoint)
-    run = _Run(training, policy, checkpoint, subject, written, logs, progress)
+    run = _Run(
+        training=training,
+        policy=policy,
+        checkpoint=checkpoint,
+        robot=subject,
+        task=written,
+        log=logs,
+        progress=progress,
+    )
     try:
         with _held_signals() as stop:
             why = run.iterate(most, reward, seconds, stop)
@@ -624,7 +632,7 @@ def _held_signals() -> Iterator[list[str]]:
         give_back()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Run:
     """One part of a training: its iterations, and what is written at its end."""
 

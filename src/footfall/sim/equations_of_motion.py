@@ -216,7 +216,7 @@ def _last_iteration(
 
 # -- the rates in the middle of a step ---------------------------------------------------------------------------------
 _MID_UPDATES = 2.0  # of the rates in the middle of a step, where they are not as guessed
-_MID_TOLERANCE = 0.004  # [rad/s or m/s] by which rates of joints may be other than guessed
+_MID_TOLERANCE = 2.0  # [rad/s² or m/s²] by which accelerations of joints may be other than guessed
 _CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from where a contact model may see it
 
 
@@ -381,7 +381,9 @@ def equations_of_motion(
     if in_middle and middle:
         past = 0.5 * dt * a_J
         off = past - swung  # after an update nothing is guessed, and all of it is new
-        wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > _MID_UPDATES * _MID_TOLERANCE**2
+        wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > dt * dt * (
+            _MID_UPDATES * (0.5 * _MID_TOLERANCE) ** 2
+        )
         again = np.where(wrong, 1.0, 0.0)
         changed = changed + again
         past = np.concatenate([0.5 * dt * a[:3], past]) if robot.floating else past

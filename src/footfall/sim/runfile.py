@@ -72,7 +72,7 @@ _FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class PlannedRun:
     """A simulation ready to run, and the options that it was made from."""
 
     options: RunOptions
@@ -155,7 +155,7 @@ def plan(
     options: RunOptions,
     constants: Mapping[str, Given] | None = None,
     own: Controller | None = None,
-) -> Planned:
+) -> PlannedRun:
     """Return the simulation that options describe.
 
     Args:
@@ -216,7 +216,7 @@ def plan(
         ramp = max(ramp, abs(followed.forward) / _ACCELERATES + 0.5)
     nominal = _nominal_speed(options, controller, gait)
     commanded = followed.forward if nominal is None else None
-    return Planned(
+    return PlannedRun(
         options=options,
         simulation=simulation,
         gait=gait,
@@ -515,7 +515,7 @@ __all__ = [
     "CONTROLLERS",
     "GROUNDS",
     "KEYS",
-    "Planned",
+    "PlannedRun",
     "RunOptions",
     "ground_named",
     "load_options",

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from functools import cached_property, partial
 from importlib import import_module
@@ -255,11 +255,11 @@ class ControllerParameters(Planned):
     """Numbers of a traceable controller, added to those that it has.
 
     >>> trot = ff.control.JointPD.tuned(robot, "trot")
-    >>> ff.control.ControllerParameters(trot, ("gait.step_height", "kp"))
+    >>> ff.control.ControllerParameters(trot, ("gait.height", "kp"))
 
     Args:
         controller: The controller; plain NumPy without hidden state.
-        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.step_height``),
+        names: A component of its command (``command.forward``), one of its numbers by its path (``gait.height``),
             or ``residual``: joint targets beside its own, one for each joint [rad].
         scale: Size of a change of one in a knot, for each name; 1 unless given.
     """
@@ -677,6 +677,7 @@ class Sampling(Controller):
         model: Robot of the rollouts; the simulated one unless given.
         device: ``cpu``, or ``cuda`` for samples on a GPU.
         threads: Threads of the processor that roll out samples.
+        background: Plan in a thread of its own, beside the ticks: for robots and pages in real time.
         seed: Of the noise.
     """
 
@@ -707,6 +708,7 @@ class Sampling(Controller):
     feedback: int = 0
     device: str = "cpu"
     threads: int = 1
+    background: bool = False
     seed: int = 0
 
     info = ControllerInfo(traceable=False, follows_command=True)
@@ -755,6 +757,8 @@ class Sampling(Controller):
         self.log: list[tuple[float, str]] = []
         self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
         self._planner: _Planner | None = None
+        self._pool = ThreadPoolExecutor(1) if self.background else None
+        self._pending: Future[dict[str, PyTree]] | None = None
         self._failed = False
 
     def knot_interval(self, robot: Robot) -> float:
@@ -791,7 +795,9 @@ class Sampling(Controller):
     def start(self, robot: Robot) -> dict[str, PyTree]:
         assert isinstance(self.task, PlanningTask)
         self.log.clear()
-        self.plans, self.seconds, self._failed = 0, 0.0, False
+        if self._pending is not None:  # of a run that was ended
+            self._pending.result()
+        self.plans, self.seconds, self._failed, self._pending = 0, 0.0, False, None
         planned = self.planned
         assert isinstance(planned, Planned)
         nothing = np.zeros((self.knots, planned.size(robot)))
@@ -896,19 +902,33 @@ class Sampling(Controller):
             raise InputError("sampling must be compiled before it runs: pass it to a Simulation")
         memory, planner = dict(memory), self._planner
         if t >= memory["next_from"] - 1e-9:
+            if self._pending is not None:  # planned in another thread meanwhile
+                made, self._pending = self._pending.result(), None
+                memory |= {key: made[key] for key in ("next", "next_begin", "next_gains", "task")}
             memory["knots"], memory["begin"], memory["next_from"] = memory["next"], memory["next_begin"], np.inf
             memory["gains"], memory["next_gains"] = memory["next_gains"], None
         if memory["tick"] % round(self.rate / self.plan_rate) == 0:
-            began = time.process_time()
-            memory = self._plan(t, robot, sensed, command, memory)
-            self.seconds += time.process_time() - began
-            self.plans += 1
+            given = t, robot, sensed, command, dict(memory)
+            if self._pool is None:
+                memory = self._timed_plan(*given)
+            else:
+                self._pending = self._pool.submit(self._timed_plan, *given)
+                memory |= {"next_from": t + 1.0 / self.plan_rate, "plan": memory["plan"] + 1}
         memory["tick"] += 1
         values = self._values(memory, np.array([t + 0.5 / self.rate]))[0]
         if memory["gains"] is not None:
             values = np.clip(values + self._correction(t, sensed, memory), planner.lower, planner.upper)
         joint_command, memory["inner"] = planner.act(t, sensed, values, command, memory["inner"])
         return joint_command, memory
+
+    def _timed_plan(
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, PyTree]
+    ) -> dict[str, PyTree]:
+        clock = time.thread_time if self.threads == 1 else time.process_time
+        began = clock()
+        made = self._plan(t, robot, sensed, command, memory)
+        self.seconds, self.plans = self.seconds + clock() - began, self.plans + 1
+        return made
 
     def _values(self, memory: dict[str, PyTree], times: Float[ndarray, "m"]) -> Float[ndarray, "m np"]:
         assert self._planner is not None

@@ -149,6 +149,7 @@ class Walk(ScaledTask):
     lift: float = _scaled()  # of the feet [m]; the same
     lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
     pull: float = 1.0  # weight of the reference
+    haste: float = 1.0  # weight of the velocity
     gain: float = 1.0
     weights = _weights("feet", "position", "velocity", "heading", "height", "upright", "posture", "effort")
 
@@ -196,7 +197,7 @@ class Walk(ScaledTask):
         return (
             w["feet"] * (2.0 * np.sum((lifted / self.lift) ** 2) + footholds)
             + 20.0 * self.pull * w["position"] * (behind @ behind)
-            + 6.0 * w["velocity"] * (slow @ slow)
+            + 6.0 * self.haste * w["velocity"] * (slow @ slow)
             + w["heading"] * (10.0 * heading**2 + (see.rates[2] - turn * scale.time) ** 2)
             + 100.0 * w["height"] * high**2
             + w["upright"] * (20.0 * lean + sway)
@@ -232,9 +233,10 @@ class Climb(Walk):
     """Walk up and down stairs that the planner knows: ``contact.Steps``."""
 
     lead: float = 0.2
-    pull: float = 4.0  # times that of walking on the level: a riser costs effort before it is climbed
+    pull: float = 12.0  # times those of walking on the level: a riser costs effort before it is climbed
+    haste: float = 3.0
     gain: float = 1.5
-    settings = MappingProxyType({"samples": 512, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
+    settings = MappingProxyType({"samples": 2048, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
 
     def __post_init__(self) -> None:
         scale = Scale.of(self.robot) if "stand" in self.robot.poses else Scale(1.0, 1.0, 1.0)
@@ -435,6 +437,7 @@ class Jump(ScaledTask):
         x = (first * push * push + run * s - 0.03 * crouch) / length
         z = self.rise * s + 1.2 * self.duration**2 * hop - 0.08 * crouch + 0.05 * push * (1.0 - s)
         late = see.v[0] * length / self.scale.time - run / self.duration * np.where(s < 1.0, push, 0.0)
+        far = (see.away[0] - x) ** 2 + see.away[1] ** 2
         feet = (see.low - self.rise * np.minimum(3.0 * s, 1.0) - 0.06 * hop) / (0.06 * length)
         nose, left = np.array([np.cos(angle * s), 0.0, np.sin(angle * s)]), np.array([0.0, 1.0, 0.0])
         lean = 20.0 * (np.sum((see.R[:, 0] - nose) ** 2) + np.sum((see.R[:, 1] - left) ** 2))
@@ -443,7 +446,7 @@ class Jump(ScaledTask):
             w["feet"] * np.where(flies, float(self.flips == 0), 1.0) * np.sum(feet**2)
             + 60.0 * w["height"] * (see.high - z / length) ** 2
             + w["upright"] * (lean + 0.1 * np.sum(spin**2))
-            + w["position"] * (40.0 * ((see.away[0] - x) ** 2 + see.away[1] ** 2) + 3.0 * late**2)
+            + w["position"] * (np.where(s < 1.0, 40.0, 2.0) * far + 3.0 * late**2)
             + w["posture"] * (0.1 * np.sum(now.target**2) + np.where(s > 0.4, 0.5, 0.1) * np.sum(see.off**2))
             + w["effort"] * (see.effort + see.overload)
         )
@@ -460,7 +463,7 @@ class Jump(ScaledTask):
 
 # -- on the spot -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
-class Reach(ScaledTask):
+class ReachTarget(ScaledTask):
     """Stand on three feet and hold the fourth at a point."""
 
     point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
@@ -537,7 +540,7 @@ TASKS: dict[str, Callable[..., PlanningTask]] = {
     "hop": Hop,
     "climb": Climb,
     "jump": Jump,
-    "reach": Reach,
+    "reach": ReachTarget,
     "dance": Dance,
 }
 

@@ -16,7 +16,7 @@ from footfall.analysis.run_summary import summary
 from footfall.errors import FootfallError, InputError, unknown
 from footfall.plugins import named_object
 from footfall.recording.recording import Recording
-from footfall.sim.runfile import Planned
+from footfall.sim.runfile import PlannedRun
 from footfall.sim.shared_programs import run_batched
 from footfall.sweep.parameters import planned
 from footfall.sweep.shared import Numbers, share
@@ -68,7 +68,7 @@ def _simulated_together(
     parameters: Sequence[Mapping[str, Given]], folder: Path, numbers: Numbers
 ) -> dict[int, dict[str, Given]]:
     """Answers by place, of those that can run on lanes."""
-    began, runs = time.perf_counter(), dict[int, Planned]()
+    began, runs = time.perf_counter(), dict[int, PlannedRun]()
     for k, each in enumerate(parameters):
         with contextlib.suppress(FootfallError):  # which it says when it is evaluated
             run = planned(each, folder)
@@ -95,7 +95,7 @@ def _simulated(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) 
     return _summarised(run, run.simulation.run(run.options.duration))
 
 
-def _summarised(run: Planned, rec: Recording) -> tuple[dict[str, Given], str | None]:
+def _summarised(run: PlannedRun, rec: Recording) -> tuple[dict[str, Given], str | None]:
     """(the run's summary, why it counts as failed). A robot that falls is a result, a run that diverges is none."""
     found = {key: value for key, value in summary(run, rec).items() if key not in _INPUTS}
     stop = run.simulation.stopped

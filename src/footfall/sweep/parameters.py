@@ -22,7 +22,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.sim.pushes import Push
 from footfall.sim.run_options import KEYS, OPTIONS, keys_with
-from footfall.sim.runfile import Planned, load_options, options_of, plan, resolved_paths
+from footfall.sim.runfile import PlannedRun, load_options, options_of, plan, resolved_paths
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from nptrace._types import Given
@@ -73,7 +73,7 @@ def unit_of(name: str) -> str:
     return _ROBOT_UNITS.get(key, "") if part and part not in PARTS else ""
 
 
-def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
+def planned(parameters: Mapping[str, Given], folder: Path) -> PlannedRun:
     """The run that parameters describe; paths in them are relative to ``folder``."""
     options, parts, of_robot = _sorted(parameters)
     if "robot" not in options:
@@ -88,7 +88,7 @@ def planned(parameters: Mapping[str, Given], folder: Path) -> Planned:
     return dataclasses.replace(run, simulation=_changed_simulation(run, parts))
 
 
-def _changed_simulation(run: Planned, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
+def _changed_simulation(run: PlannedRun, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
     """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
     old = run.simulation
     world = old.model.world

@@ -358,6 +358,7 @@ class SimulationThread:
         old, before = self.sim, self.choice
         alike = replace(before, gait=choice.gait) == choice and old.stopped is None
         replans = choice.controller == PLAN and old.stopped is None and replace(before, plan=choice.plan) == choice
+        replans = replans and ";" not in str(choice.plan)  # a plan of several begins with the first of them, standing
         goes_on = (alike and choice.controller in (*COMMAND_CONTROLLERS, *GAIT_CONTROLLERS)) or replans
         # its own steps go over into those of the other gait
         changes = goes_on and choice.controller in GAIT_CONTROLLERS

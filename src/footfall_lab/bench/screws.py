@@ -77,7 +77,7 @@ def lagrange_torques(robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: n
 
 def _by_feet(robot: Robot, q: ndarray, forces: ndarray) -> Float[ndarray, "nv"]:
     J = feet_jacobian(robot, q)[:, 3:]
-    return sum(J[k].T @ forces[k] for k in range(robot.nf))  # type: ignore[return-value]
+    return sum(J[k].T @ forces[k] for k in range(robot.nf))
 
 
 INVERSE: dict[str, Way] = {

@@ -98,7 +98,7 @@
         }
       }
     }
-    pen.font = "600 13px system-ui, sans-serif"; pen.textAlign = "center";
+    pen.font = `600 ${width < 500 ? 11 : 13}px system-ui, sans-serif`; pen.textAlign = "center";
     for (const robot of solid) {
       const top = project(point(robot, frame, 7).map((v, i) => i < 2 ? (v + point(robot, frame, 0)[i]) / 2 : v + 0.12));
       pen.fillStyle = "#1d232a"; pen.fillText(robot.name, top[0], top[1]);

@@ -57,7 +57,8 @@ class CEmitter:
     def new(self, text: str, kind: str = "real", letter: str = "v") -> str:
         self.count += 1
         name = f"{letter}{self.count}"
-        self.line(f"const {kind} {name} = {text};")
+        # not const: clang evaluates what a constant begins with, and that of its operands, again for every reader
+        self.line(f"{kind} {name} = {text};")
         return name
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:

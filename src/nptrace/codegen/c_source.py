@@ -1,19 +1,21 @@
 """A program as dependency-free C99: a header, a source and a test, for an embedded computer.
 
 Only ``<math.h>`` is used (sqrt, fabs, floor, and fma where the machine has one); the elementary functions are ours. No
-allocation, no static state: what a reversed loop saves goes to the caller's ``work``.
+allocation, no static state: what a reversed loop saves goes to the caller's ``work``. Large programs are functions of
+bounded size (``c_parts``), whose values lie in ``work`` as well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace.codegen import interpret
+from nptrace.codegen import c_parts, interpret
 from nptrace.codegen.c_emitter import Body, CEmitter, bit_functions, identifier, tables, types
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
@@ -52,12 +54,18 @@ def write_c(
     expected: np.ndarray | None = None,
     dtype: DTypeLike = np.float64,
     tolerance: float | None = None,
+    words: Mapping[str, str] | None = None,
+    notes: str = "",
+    limit: int = c_parts.LIMIT,
+    more: Callable[[CFunction], tuple[str, str]] | None = None,
 ) -> list[Path]:
     """Write ``name.h``, ``name.c`` and ``name_test.c``; returns their paths.
 
     arguments, outputs: (name, shape) of every array, in the program's order. samples: inputs of the test, (count,
     inputs); expected: the results there, by default those of ``interpret``. The test prints its worst error, relative
-    to the larger of one and the expected number, and fails beyond ``tolerance``.
+    to the larger of one and the expected number, and fails beyond ``tolerance``. words: what an array is, by its name;
+    notes: further lines of the header's comment. A program of more operations than ``limit`` is several functions.
+    more: makes further text for the header and the source of a function.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or identifier(name) != name:
         raise InputError(
@@ -73,10 +81,14 @@ def write_c(
         expected = interpret.evaluate(program, samples.T).T
     expected = np.asarray(expected, dtype).reshape(len(samples), -1)
     tolerance = tolerance or (1e-12 if dtype == np.float64 else 1e-4)
+    function = CFunction(
+        program=program, name=name, ins=ins, outs=outs, dtype=dtype, words=words or {}, notes=notes, limit=limit
+    )
+    header, source = more(function) if more is not None else ("", "")
     texts = {
-        f"{name}.h": header(program, name, ins, outs, dtype),
-        f"{name}.c": source(program, name, ins, outs, dtype),
-        f"{name}_test.c": test(program, name, ins, outs, dtype, samples, expected, tolerance),
+        f"{name}.h": function.header(header),
+        f"{name}.c": function.source(source),
+        f"{name}_test.c": function.test(samples, expected, tolerance),
     }
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
@@ -97,68 +109,109 @@ def _fields(given: Shapes | None, size: int, default: str, what: str, taken: lis
     return out
 
 
-def _signature(program: Program, name: str, ins: Shapes, outs: Shapes, kind: str) -> str:
-    parts = [f"const {kind} {n}[{tree.size(s)}]" for n, s in ins if tree.size(s)]
-    parts += [f"{kind} {n}[{tree.size(s)}]" for n, s in outs if tree.size(s)]
-    if size := tape_size(program.body):
-        parts.append(f"{kind} work[{size}]")
-    return f"void {name}({', '.join(parts)})"
+@dataclass(kw_only=True)
+class CFunction:
+    """A program as a C function: its header, its source and its test.
+
+    ``ins`` and ``outs`` are legal C names with shapes; ``work`` is how many numbers of memory the caller lends it.
+    """
+
+    program: Program
+    name: str
+    ins: Shapes
+    outs: Shapes
+    dtype: np.dtype
+    words: Mapping[str, str] = field(default_factory=dict)
+    notes: str = ""
+    limit: int = c_parts.LIMIT
+
+    def __post_init__(self) -> None:
+        self.emitter = CEmitter(self.dtype, fused=None, prefix=f"{self.name}_")
+        layout = Layout(tuple((n, tree.size(s)) for n, s in self.ins))
+        places = [(n, k) for n, s in self.outs for k in range(tree.size(s))]
+        self.parts: list[str] = []
+        if c_parts.operations(self.program.body) <= self.limit:
+            body = Body(self.program, layout, self.emitter)
+            body.run(self.program.body)
+            for (n, k), result in zip(places, self.program.outputs):
+                self.emitter.line(f"{n}[{k}] = {body.names[result]};")
+            self.work = tape_size(self.program.body)
+        else:
+            split = c_parts.Parts(self.program, layout, self.emitter, places, self.limit)
+            split.write()
+            self.parts, self.work = split.functions, split.work
+
+    @property
+    def kind(self) -> str:
+        """The C type of a number."""
+        return _kind(self.dtype)
+
+    def arguments(self) -> list[tuple[str, str]]:
+        """(declaration, name) of every argument, in order."""
+        parts = [(f"const {self.kind} {n}[{tree.size(s)}]", n) for n, s in self.ins if tree.size(s)]
+        parts += [(f"{self.kind} {n}[{tree.size(s)}]", n) for n, s in self.outs if tree.size(s)]
+        return [*parts, (f"{self.kind} work[{self.work}]", "work")] if self.work else parts
+
+    def _signature(self) -> str:
+        return f"void {self.name}({', '.join(declaration for declaration, _ in self.arguments())})"
+
+    def header(self, more: str = "") -> str:
+        """The declaration, with every array described, and further declarations after it."""
+        guard = f"{self.name.upper()}_H"
+        lines = []
+        for fields, way in ((self.ins, "input"), (self.outs, "output")):
+            for n, s in fields:
+                what = f"; {self.words[n]}" if n in self.words else ""
+                lines.append(f" * {n}: {_words(s)}, {way}{what}")
+        if self.work:
+            size = self.work * self.dtype.itemsize
+            lines.append(f" * work: {self.work} numbers of memory ({size} bytes), contents irrelevant before and after")
+        notes = "".join(f" * {line}".rstrip() + "\n" for line in self.notes.splitlines())
+        return (
+            f"#ifndef {guard}\n#define {guard}\n\n"
+            f"/* {self.name}: {self.program.size} operations, generated by nptrace.\n"
+            " * Arrays are row-major; outputs must not overlap inputs.\n"
+            + "\n".join(lines)
+            + (f"\n *\n{notes}" if notes else "\n")
+            + f' */\n#ifdef __cplusplus\nextern "C" {{\n#endif\n{self._signature()};\n{more}'
+            "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+        )
+
+    def source(self, more: str = "") -> str:
+        """The function and what it needs, and further text after it."""
+        e, double = self.emitter, self.dtype.itemsize == 8
+        text = "\n".join(e.lines)
+        prelude = _PRELUDE.format(fast="FP_FAST_FMA" if double else "FP_FAST_FMAF", fma="fma" if double else "fmaf")
+        functions = "\n".join(e.functions.values())
+        parts = [f'/* Generated by nptrace. */\n#include "{self.name}.h"\n', prelude, types(self.dtype)]
+        parts += [bit_functions(functions), functions, tables(self.program, e, "static const")]
+        if self.parts:
+            given = self.arguments()
+            members = [f"    {'const ' if d.startswith('const') else ''}real *{n};\n" for d, n in given]
+            parts += [f"struct {e.prefix}arrays {{\n{''.join(members)}}};\n", _PART, *self.parts]
+            text = f"    const struct {e.prefix}arrays arrays = {{{', '.join(n for _, n in given)}}};\n{text}"
+        else:
+            unused = [f"    (void){n};" for n, s in self.ins if tree.size(s) and f"{n}[" not in text]
+            text = "\n".join([*unused, text])
+        signature = self._signature().replace(f"{self.kind} ", "real ")
+        return "\n".join(p for p in [*parts, signature] if p) + "\n{\n" + text + "\n}\n" + more
+
+    def test(self, samples: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
+        """A main that runs the samples and prints the worst error."""
+        return _test(self, samples, expected, tolerance)
 
 
-def header(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dtype) -> str:
-    """The declaration, with every array described."""
-    kind, guard = _kind(dtype), f"{name.upper()}_H"
-    lines = [f" * {n}: {_words(s)}, input" for n, s in ins] + [f" * {n}: {_words(s)}, output" for n, s in outs]
-    if size := tape_size(program.body):
-        lines.append(f" * work: {size} numbers of memory, contents irrelevant before and after")
-    return (
-        f"#ifndef {guard}\n#define {guard}\n\n"
-        f"/* {name}: {program.size} operations, generated by nptrace.\n"
-        " * Arrays are row-major; outputs must not overlap inputs.\n"
-        + "\n".join(lines)
-        + f'\n */\n#ifdef __cplusplus\nextern "C" {{\n#endif\n{_signature(program, name, ins, outs, kind)};\n'
-        "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
-    )
+_PART = """#if defined(__GNUC__) || defined(__clang__)
+#define PART static __attribute__((noinline))
+#else
+#define PART static
+#endif
+"""
 
 
-def source(program: Program, name: str, ins: Shapes, outs: Shapes, dtype: np.dtype) -> str:
-    """The function and what it needs."""
-    double = dtype.itemsize == 8
-    e = CEmitter(dtype, fused=None, prefix=f"{name}_")
-    body = Body(program, Layout(tuple((n, tree.size(s)) for n, s in ins)), e)
-    body.run(program.body)
-    results = iter(program.outputs)
-    for n, s in outs:
-        for k in range(tree.size(s)):
-            e.line(f"{n}[{k}] = {body.names[next(results)]};")
-    text = "\n".join(e.lines)
-    unused = [f"    (void){n};" for n, s in ins if tree.size(s) and f"{n}[" not in text]
-    prelude = _PRELUDE.format(fast="FP_FAST_FMA" if double else "FP_FAST_FMAF", fma="fma" if double else "fmaf")
-    functions = "\n".join(e.functions.values())
-    parts = [f'/* Generated by nptrace. */\n#include "{name}.h"\n', prelude, types(dtype)]
-    parts += [
-        bit_functions(functions),
-        functions,
-        tables(program, e, "static const"),
-        _signature(program, name, ins, outs, "real"),
-    ]
-    return "\n".join(p for p in parts if p) + "\n{\n" + "\n".join([*unused, text]) + "\n}\n"
-
-
-def test(
-    program: Program,
-    name: str,
-    ins: Shapes,
-    outs: Shapes,
-    dtype: np.dtype,
-    samples: np.ndarray,
-    expected: np.ndarray,
-    tolerance: float,
-) -> str:
-    """A main that runs the samples and prints the worst error."""
-    kind, e = _kind(dtype), CEmitter(dtype, fused=False)
-    work = tape_size(program.body)
-    calls = [*_places("in[s]", ins), *_places("got", outs), *(["work"] if work else [])]
+def _test(function: CFunction, samples: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
+    name, kind, work, e = function.name, function.kind, function.work, CEmitter(function.dtype, fused=False)
+    calls = [*_places("in[s]", function.ins), *_places("got", function.outs), *(["work"] if work else [])]
 
     def rows(values: np.ndarray) -> str:
         return ",\n".join("    {" + ", ".join(e.const(x) for x in row) + "}" for row in values)

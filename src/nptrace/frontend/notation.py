@@ -160,7 +160,7 @@ def _joined(parts: Sequence[tuple[float, str]], number: Callable[[float], str], 
 
 
 # -- step by step -----------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Style:
     """How a language writes things down."""
 
@@ -173,12 +173,12 @@ class _Style:
 
 
 _PYTHON = _Style(
-    lambda c: repr(float(c)),
-    "t{0}",
-    "{0} * {1}",
-    "{0} / {1}",
-    "{0}**{1}",
-    {
+    number=lambda c: repr(float(c)),
+    temporary="t{0}",
+    product="{0} * {1}",
+    quotient="{0} / {1}",
+    power="{0}**{1}",
+    functions={
         "sin": "np.sin({0})",
         "cos": "np.cos({0})",
         "sqrt": "np.sqrt({0})",
@@ -190,12 +190,12 @@ _PYTHON = _Style(
 )
 
 _C = _Style(
-    lambda c: repr(float(c)),
-    "t{0}",
-    "{0} * {1}",
-    "{0} / {1}",
-    "pow({0}, {1})",
-    {
+    number=lambda c: repr(float(c)),
+    temporary="t{0}",
+    product="{0} * {1}",
+    quotient="{0} / {1}",
+    power="pow({0}, {1})",
+    functions={
         "sin": "sin({0})",
         "cos": "cos({0})",
         "sqrt": "sqrt({0})",
@@ -209,12 +209,12 @@ _C = _Style(
 
 def _latex_style(digits: int) -> _Style:
     return _Style(
-        lambda c: _latex_number(c, digits),
-        "t_{{{0}}}",
-        r"{0} \, {1}",
-        r"{0} / {1}",
-        "{0}^{{{1}}}",
-        {
+        number=lambda c: _latex_number(c, digits),
+        temporary="t_{{{0}}}",
+        product=r"{0} \, {1}",
+        quotient=r"{0} / {1}",
+        power="{0}^{{{1}}}",
+        functions={
             "sin": r"\sin({0})",
             "cos": r"\cos({0})",
             "sqrt": r"\sqrt{{{0}}}",

@@ -95,7 +95,7 @@ def test_what_is_no_part_is_refused_in_a_sentence():
         (
             "xiling",
             {"command": ff.Command(forward=0.3)},
-            "by name, .* or a function of three draws .* got Command",
+            "by name, .* or a function of three .* got Command",
         ),
     ],
 )

@@ -10,7 +10,7 @@ import footfall as ff
 from footfall.cli import main as cli
 from footfall.contact.compliant import Compliant
 from footfall.contact.planning import Planning
-from footfall.control.learned.policy import Policy
+from footfall.control.learned.policy import USUAL, Policy
 from footfall.errors import InputError
 from footfall.learn import terms
 from footfall.learn.cuda_lanes import EpisodeSource
@@ -341,8 +341,21 @@ def test_the_command_writes_an_example_that_trains(tmp_path, capsys, monkeypatch
     line = ["train", "dynakat", "--task", "mine.toml", "--robots", "4", "--iterations", "1", "--device", "cpu"]
     assert cli.run(line) == 0
     said = capsys.readouterr().out
-    assert "score: fraction of the feet that are down and up as the clock's gait says" in said
+    assert "score: fraction of feet whose contact agrees with the gait clock" in said
     assert (tmp_path / "dynakat-mine.npz").is_file()
+
+
+def test_a_shipped_task_beside_the_kinds_is_trained_by_its_name(tmp_path):
+    """``walk_any_ground`` is ``walk`` with its velocity observed, tracked more closely, and a force drawn."""
+    done = train(DYNAKAT, tmp_path / "p.npz", "walk_any_ground", "cpu", robots=4, iterations=1, settings=SMALL)
+    task, walk = done.training.task, WalkTask.of(DYNAKAT)
+    assert isinstance(task, WalkTask)
+    assert set(task.drive.observations) - set(USUAL) == {"linear_velocity"}
+    assert {key for key in walk.weights if task.weights[key] != walk.weights[key]} == {"tracking"}
+    assert done.training.randomisation.force == pytest.approx((0.0, 0.1 * 9.81 * DYNAKAT.mass))
+    assert Policy.load(done.policy).task == "walk walk_any_ground"
+    with pytest.raises(InputError, match=r"unknown task 'walk_any_grund' \(did you mean 'walk_any_ground'"):
+        train(DYNAKAT, tmp_path / "p.npz", "walk_any_grund", "cpu")
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -127,7 +127,7 @@ def test_the_command_compares_two_recordings(rec, other, tmp_path, capsys):
     assert "trunk y" in capsys.readouterr().out
     for wrong, words in (
         ([a], "takes a second one"),
-        ([a, b, "--dt", "1e-4"], "--dt is of a run"),
+        ([a, b, "--dt", "1e-4"], "--dt is for runs"),
         (["xiling", b], "xiling is not one"),
     ):
         assert cli.run(["compare", *wrong]) == 2

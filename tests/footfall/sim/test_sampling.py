@@ -304,9 +304,10 @@ def test_tasks_need_four_feet_and_unknown_ones_are_answered_with_the_nearest():
 
 
 # -- threads and the GPU -----------------------------------------------------------------------------------------------
-def test_threads_give_the_bits_of_one():
-    one, two = (standing(Sampling(still, samples=40, threads=n, seed=3)).run(0.1).q for n in (1, 2))
-    assert np.array_equal(one, two)
+@pytest.mark.parametrize("options", [{"threads": 2}, {"background": True}], ids=["threads", "background"])
+def test_threads_give_the_bits_of_one(options):
+    one, other = (standing(Sampling(still, samples=40, seed=3, **given)).run(0.1).q for given in ({}, options))
+    assert np.array_equal(one, other)
 
 
 @pytest.mark.slow

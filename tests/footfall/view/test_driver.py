@@ -253,6 +253,22 @@ def test_another_plan_is_taken_over_while_the_robot_walks():
     driver.stop()
 
 
+def test_a_plan_in_words_is_followed_and_one_that_makes_no_sense_is_said():
+    driver = SimulationThread(choice=page_options(robot="xiling", controller="plan", plan="trot"))
+    driver._advance = lambda seconds: None  # time moves by hand
+    driver.choose("plan", "walk step=0.05 height=0.03; postures")
+    driver._frame()
+    assert driver.choice.plan == "walk step=0.05 height=0.03; postures"
+    assert driver.sim.controller.plan.duration > 10.0
+    driver.choose("plan", "walk stp=0.05")
+    driver._frame()
+    assert "did you mean 'step'" in driver.status
+    assert driver.choice.plan == "walk step=0.05 height=0.03; postures"
+    driver.choose("plan", "x" * 1000)
+    assert driver.wanted.plan == driver.choice.plan
+    driver.stop()
+
+
 def test_a_sampling_planner_takes_weights_and_a_place_to_walk_to():
     made = SimulationThread(choice=page_options(controller="sampling"))
     try:

@@ -54,10 +54,16 @@ RATIOS = {
         for topology in ("stand", "walk", "trot", "flight")
         for form in ("native", "numpy")
     },
+    "sampling": {
+        "mujoco_defaults_over_ours_same_step",
+        "mujoco_fastest_over_ours_same_step",
+        "mujoco_fastest_over_ours_largest_steps",
+    },
 }
 COUNTED = {
     "formalisms": {f"lagrange_{quantity}" for quantity in "MCGJ"},
     "control": set(),
+    "sampling": set(),
     "derivatives": {"jacobian_of_forward_dynamics", "jacobian_of_step"},
     "screws": {
         f"{problem}_{topology}_{name}"

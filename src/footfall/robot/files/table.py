@@ -173,10 +173,10 @@ def _of_dh(name: str, table: Mapping[str, Given]) -> Robot:
 def _row(row: Given, k: int) -> dict[str, Given]:
     """Return a row of the file, checked."""
     what = f"row {k} of [leg]"
-    row = _table(row, what)
-    moving = "joint" in row
+    found = _table(row, what)
+    moving = "joint" in found
     known = (*_ROW, *_LINK) if moving else ("theta", "d", "a", "alpha")
-    for key, value in row.items():
+    for key, value in found.items():
         if key not in known:
             raise unknown(f"key of {what}", key, known, "it has" if moving else "a row without a joint has")
         if key in ("joint", "kind"):
@@ -192,7 +192,7 @@ def _row(row: Given, k: int) -> dict[str, Given]:
                 raise InputError(f"{key} of {what} is an angle [rad], got {value!r}")
         elif not is_number(value):
             raise InputError(f"{key} of {what} must be a finite number, got {value!r}")
-    return row
+    return found
 
 
 def _chain(rows: list[dict[str, Given]], convention: Given) -> dh.Chain:

@@ -1,0 +1,1 @@
+"""A protocol of no maker: any robot, any number of named joints, over UDP or DDS. ``docs/guides/robot-protocol.md``."""
