@@ -268,12 +268,15 @@ def test_the_turn_of_a_step_is_the_rotation_of_its_rotation_vector(angle: float,
         np.testing.assert_allclose(rotated_in_a_step(quat, turn), rotated(quat, turn), rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize(("implicit", "before"), [(False, 3_724), (True, 5_796 + 116)])
-def test_the_middle_of_a_step_costs_at_most_five_percent_of_the_operations_of_a_step(implicit, before, monkeypatch):
-    """Of the Mini Cheetah; ``before``: with all rates of joints those of the start, and 116 of sliding feet's load."""
+@pytest.mark.parametrize("implicit", [False, True])
+def test_the_middle_of_a_step_costs_at_most_five_percent_of_the_operations_of_a_step(implicit, monkeypatch):
+    """Of the Mini Cheetah, beside a step whose joints have the rates of its start; its base turned freely before, too.
+
+    When it came, they were 3 909 beside 3 724 operations and 6 085 beside 5 796.
+    """
     whole = subject.program(implicit).live_operations
-    assert whole <= 1.05 * before + 1
     monkeypatch.setattr(motion_file, "_unknown_middle", lambda world: {})
     monkeypatch.setattr(motion_file, "in_flight", lambda world, points, v, dt: False)
     monkeypatch.setattr(motion_file, "mid_rates", lambda world, M, inertia, v, *_: (v, None))
-    assert before - 40 <= subject.program(implicit).live_operations <= before
+    free_base = 32  # operations
+    assert whole <= 1.05 * (subject.program(implicit).live_operations + free_base) + 1
