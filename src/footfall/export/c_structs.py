@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -18,6 +19,7 @@ from nptrace.frontend import tree
 
 _ROLES = {"input": "in", "output": "out"}  # names of arguments; not those of functions, of which one is ``output``
 # the first part of a label: the same structure before and after a tick
+_Field = tuple[Any, ...]  # (group, member, shape), and words for the header
 KEPT = {"memory": "memory_after", "state": "after"}
 
 
@@ -145,7 +147,7 @@ def structures(
     if about.rate is not None:
         text.append(f"#define {name.upper()}_RATE {about.rate!r} /* calls a second */\n")
     constants, source = [], []
-    for group, first in (("parameters", "defaults"), (kept, "start")):
+    for group, first in (("parameters", "defaults"), (kept or "memory", "start")):
         if group in groups and all(_label(group, f) in about.start for f in groups[group]):
             when = "which the program has been tested with" if first == "defaults" else "before the first call"
             constants.append(f"extern const {name}_{group} {name}_{first}; /* {when} */\n")
@@ -161,9 +163,9 @@ def structures(
     return "".join(text), "\n" + "\n".join(source)
 
 
-def _fields(shapes: Sequence[tuple[str, tuple[int, ...]]], labels: Sequence[str]) -> list[tuple]:
+def _fields(shapes: Sequence[tuple[str, tuple[int, ...]]], labels: Sequence[str]) -> list[_Field]:
     """(group, member, shape) of every array."""
-    out: list[tuple] = []
+    out: list[_Field] = []
     for (_, shape), label in zip(shapes, labels):
         group, _, rest = label.partition(".")
         grouped = group in ("parameters", "joint", *KEPT, *KEPT.values())
@@ -174,7 +176,7 @@ def _fields(shapes: Sequence[tuple[str, tuple[int, ...]]], labels: Sequence[str]
     return out
 
 
-def _label(group: str, fields: tuple) -> str:
+def _label(group: str, fields: _Field) -> str:
     return f"{group}.{fields[1]}"
 
 
@@ -185,7 +187,7 @@ def _member(kind: str, member: str, shape: tuple[int, ...], word: str) -> str:
     return f"    {kind} {member}{size};" + (f" /* {note} */" if note else "") + "\n"
 
 
-def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequence[tuple], about: Calling) -> str:
+def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequence[_Field], about: Calling) -> str:
     e, lines = CEmitter(function.dtype, fused=False), []
     for each in fields:
         numbers = [e.const(float(x)) for x in np.ravel(about.start[_label(group, each)])]
@@ -197,7 +199,7 @@ def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequen
     return f"const {of} {name} = {{\n" + ",\n".join(lines) + "\n};\n"
 
 
-def _signature(name: str, groups: Mapping[str, Sequence[tuple]], kept: str | None, work: bool) -> str:
+def _signature(name: str, groups: Mapping[str, Sequence[_Field]], kept: str | None, work: bool) -> str:
     parts = []
     for group in groups:
         const = "const " if group in ("parameters", "input") else ""
@@ -206,7 +208,11 @@ def _signature(name: str, groups: Mapping[str, Sequence[tuple]], kept: str | Non
 
 
 def _call(
-    function: CFunction, arguments: Sequence[str], outputs: Sequence[str], kept: str | None, groups: Mapping
+    function: CFunction,
+    arguments: Sequence[str],
+    outputs: Sequence[str],
+    kept: str | None,
+    groups: Mapping[str, Sequence[_Field]],
 ) -> str:
     given = []
     for fields, labels, way in ((function.ins, arguments, "input"), (function.outs, outputs, "output")):
