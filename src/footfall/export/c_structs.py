@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy import ndarray
@@ -18,9 +19,8 @@ from nptrace.frontend import tree
 
 _ROLES = {"input": "in", "output": "out"}  # names of arguments; not those of functions, of which one is ``output``
 # the first part of a label: the same structure before and after a tick
+_Field = tuple[Any, ...]  # (group, member, shape), and words for the header
 KEPT = {"memory": "memory_after", "state": "after"}
-Shape = tuple[int, ...]
-Member = tuple[str, str, Shape, str]  # its structure, its name there, its shape, what it is
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +163,9 @@ def structures(
     return "".join(text), "\n" + "\n".join(source)
 
 
-def _fields(shapes: Sequence[tuple[str, Shape]], labels: Sequence[str]) -> list[tuple[str, str, Shape]]:
+def _fields(shapes: Sequence[tuple[str, tuple[int, ...]]], labels: Sequence[str]) -> list[_Field]:
     """(group, member, shape) of every array."""
-    out: list[tuple[str, str, Shape]] = []
+    out: list[_Field] = []
     for (_, shape), label in zip(shapes, labels):
         group, _, rest = label.partition(".")
         grouped = group in ("parameters", "joint", *KEPT, *KEPT.values())
@@ -176,8 +176,8 @@ def _fields(shapes: Sequence[tuple[str, Shape]], labels: Sequence[str]) -> list[
     return out
 
 
-def _label(group: str, member: Member) -> str:
-    return f"{group}.{member[1]}"
+def _label(group: str, fields: _Field) -> str:
+    return f"{group}.{fields[1]}"
 
 
 def _member(kind: str, member: str, shape: tuple[int, ...], word: str) -> str:
@@ -187,7 +187,7 @@ def _member(kind: str, member: str, shape: tuple[int, ...], word: str) -> str:
     return f"    {kind} {member}{size};" + (f" /* {note} */" if note else "") + "\n"
 
 
-def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequence[Member], about: Calling) -> str:
+def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequence[_Field], about: Calling) -> str:
     e, lines = CEmitter(function.dtype, fused=False), []
     for each in fields:
         numbers = [e.const(float(x)) for x in np.ravel(about.start[_label(group, each)])]
@@ -199,7 +199,7 @@ def _initial(function: CFunction, of: str, name: str, group: str, fields: Sequen
     return f"const {of} {name} = {{\n" + ",\n".join(lines) + "\n};\n"
 
 
-def _signature(name: str, groups: Mapping[str, Sequence[Member]], kept: str | None, work: bool) -> str:
+def _signature(name: str, groups: Mapping[str, Sequence[_Field]], kept: str | None, work: bool) -> str:
     parts = []
     for group in groups:
         const = "const " if group in ("parameters", "input") else ""
@@ -212,7 +212,7 @@ def _call(
     arguments: Sequence[str],
     outputs: Sequence[str],
     kept: str | None,
-    groups: Mapping[str, Sequence[Member]],
+    groups: Mapping[str, Sequence[_Field]],
 ) -> str:
     given = []
     for fields, labels, way in ((function.ins, arguments, "input"), (function.outs, outputs, "output")):
