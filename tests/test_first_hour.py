@@ -117,5 +117,5 @@ def test_memory_that_changes_its_form_is_told_where_to_say_the_first():
     def counted(t, robot, sensed, command, memory):
         return ff.JointCommand(kd=1.0), {"ticks": memory.get("ticks", 0.0) + 1.0}
 
-    with pytest.warns(UserWarning, match=r"give what it begins with, as in @ff\.controller\(rate=\.\.\., memory="):
+    with pytest.warns(UserWarning, match=r"its memory .*, as in @ff\.controller\(rate=\.\.\., memory="):
         ff.Simulation(ff.load("xiling"), counted).run(0.004)

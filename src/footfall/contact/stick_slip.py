@@ -142,7 +142,8 @@ class StickSlip(ForceLaw):
         across = drag * across
         turned, load = pressed * across, np.clip(f_n, 0.0, at_rest)
         room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        leaves = np.square(np.maximum(pressed, load)) * self._dot(across, across) > room  # with the load found, too
+        found = np.where(slides > 0.0, np.maximum(pressed, f_n), pressed)  # it turns with the load found, too
+        leaves = np.square(found) * self._dot(across, across) > room
         back = (slides > _RESIDUAL_FRICTION) & (along < 0.0) & (f_n > 0.0)
         after = {
             "holds": holds,

@@ -266,12 +266,13 @@ class Cia402Connection:
     def write(self, command: JointCommand) -> None:
         """Give every drive its target; the command's own gains are those of the drives, which no bus carries."""
         n, asked = self.robot.nj, command.broadcast(self.robot.nj)
+        angles, rates, torques = (np.asarray(x, float) for x in (asked.position, asked.velocity, asked.torque))
         position, velocity, kp, kd, torque = (np.zeros(n) for _ in range(5))
         for k, drive in enumerate(self.drives):
             wanted = {
-                Mode.PROFILE_POSITION: asked.position[k] * drive.counts,
-                Mode.PROFILE_VELOCITY: asked.velocity[k] * drive.counts,
-                Mode.PROFILE_TORQUE: 1e3 * asked.torque[k] / drive.rated,
+                Mode.PROFILE_POSITION: angles[k] * drive.counts,
+                Mode.PROFILE_VELOCITY: rates[k] * drive.counts,
+                Mode.PROFILE_TORQUE: 1e3 * torques[k] / drive.rated,
             }[self.mode]
             word = ControlCommand.ENABLE_OPERATION.value if drive.state is DriveState.OPERATION_ENABLED else drive._word
             drive.control(word, self.mode, round(float(wanted)))

@@ -743,7 +743,7 @@ class Sampling(Controller):
             self.planned = _PLANNED[self.planned]()
         if not isinstance(self.planned, Planned):
             raise InputError(f"planned of sampling must be one of {', '.join(_PLANNED)}, or a Planned")
-        self.noise = _checked_noise(self.noise)
+        self._noise_rows = _checked_noise(self.noise)
         if self.method not in METHODS:
             raise unknown("method of sampling", self.method, METHODS)
         if self.spline not in SPLINES:
@@ -850,9 +850,9 @@ class Sampling(Controller):
         goal = self.goal_now(*self.task.goal(0.0, q, v, Command(), self.task.start(robot))[:1])
         check_cost(model, q, v, goal)
         size, S, m = planned.size(robot), self.horizon(robot), round(1.0 / (self.plan_rate * self.dt))
-        if self.noise.shape[-1] > size or (self.noise.ndim == 2 and len(self.noise) != self.knots):
+        if self._noise_rows.shape[-1] > size or (self._noise_rows.ndim == 2 and len(self._noise_rows) != self.knots):
             raise InputError(
-                f"noise of sampling has shape {self.noise.shape}, which does not fit {self.knots} knots of {size}"
+                f"noise of sampling has shape {self._noise_rows.shape}, which does not fit {self.knots} knots of {size}"
             )
         first, wanted = planned.start(robot), np.zeros(len(_COMPONENTS))
         examples = q, v, np.zeros((self.knots, size)), np.zeros((S, self.knots)), goal, 0.0, wanted, first
@@ -1076,10 +1076,10 @@ class Sampling(Controller):
     def _noise(self, mean: Float[ndarray, "k np"], gain: float) -> Float[ndarray, "k np"]:
         """Return the standard deviation of every value; it grows along the horizon unless it is given per knot."""
         K, n = mean.shape
-        if self.noise.ndim == 2:
-            rows = np.array([np.resize(row, n) for row in self.noise])
+        if self._noise_rows.ndim == 2:
+            rows = np.array([np.resize(row, n) for row in self._noise_rows])
             return (gain * rows).astype(np.float32)
-        return (gain * np.resize(self.noise, n)[None] * np.linspace(0.5, 1.0, K)[:, None]).astype(np.float32)
+        return (gain * np.resize(self._noise_rows, n)[None] * np.linspace(0.5, 1.0, K)[:, None]).astype(np.float32)
 
     def _samples(
         self, mean: Float[ndarray, "k np"], size: Float[ndarray, "k np"], random: np.random.Generator, first: bool

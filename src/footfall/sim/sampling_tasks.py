@@ -29,7 +29,7 @@ from footfall.kinematics.frames import frame_pose
 from footfall.robot.model.description import Pose, Robot
 from footfall.sim.sampling import Moment, PlanningTask
 from footfall.spatial.quaternion import to_rotation
-from nptrace._types import Given, PyTree
+from nptrace._types import Given, PyTree, Scalar
 
 _HEIGHT, _WEIGHT = 0.29, 87.0  # of the robot for which the weights were chosen [m, N]
 
@@ -269,7 +269,7 @@ class Climb(Walk):
         return {"collisions": True, "stop_on_fall": False}
 
 
-def _height_of(ground: Ground) -> Callable[[float], float]:
+def _height_of(ground: Ground) -> Callable[[Scalar], Scalar]:
     if isinstance(ground, Treads):
         return ground.height
     if isinstance(ground, Plane):
@@ -454,7 +454,8 @@ class Jump(ScaledTask):
     def terrain_of(self, friction: float) -> Ground | None:
         if self.rise <= 0.0:
             return None
-        return Boxes(Plane(friction=friction), [Box((0.75, 0.0, 0.5 * self.rise), (0.8, 1.0, self.rise))])
+        box = Box(np.array([0.75, 0.0, 0.5 * self.rise]), np.array([0.8, 1.0, self.rise]))
+        return Boxes(Plane(friction=friction), [box])
 
     @property
     def simulation_options(self) -> dict[str, Given]:

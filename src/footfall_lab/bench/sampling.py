@@ -177,7 +177,7 @@ def tasks(dt: float) -> list[Task]:
     made, robot = controller._planner, subject.robot()
     random, q, v = np.random.default_rng(SEED), sim.q, sim.v
     knots = np.float32(0.15 * random.standard_normal((SAMPLES, controller.knots, robot.nj)))
-    steps = np.float32(np.linspace(0.0, 1.0, made.horizon))[:, None]
+    steps = np.linspace(0.0, 1.0, made.horizon, dtype=np.float32)[:, None]
     weights = np.float32(np.hstack([1.0 - steps, *[0.0 * steps] * (controller.knots - 2), steps]))
     task = made.model.task
     goal = np.float32(controller.goal_now(task.goal(0.6, q, v, Command(forward=SPEED), task.start(robot))[0]))

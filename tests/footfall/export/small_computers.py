@@ -1,5 +1,7 @@
 """What a bare Cortex-M7 lacks of C: a start, the few functions of <math.h>, and printf by semihosting."""
 
+import struct
+
 MATH = """#define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 #define HUGE_VAL __builtin_inf()
@@ -58,6 +60,14 @@ SECTIONS {
   .data : { *(.data*) *(.bss*) *(COMMON) } > data
 }
 """
+
+
+def loaded_bytes(image):
+    """Bytes of code and constants that a 32-bit ELF file loads: the sizes in the file of its loaded segments."""
+    data = image.read_bytes()
+    start, size, count = (struct.unpack_from(f"<{kind}", data, at)[0] for kind, at in (("I", 28), ("H", 42), ("H", 44)))
+    headers = [struct.unpack_from("<8I", data, start + k * size) for k in range(count)]
+    return sum(header[4] for header in headers if header[0] == 1)
 
 
 def write_bare(folder):

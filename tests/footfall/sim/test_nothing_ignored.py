@@ -128,7 +128,7 @@ def test_run_files_and_the_command_line_have_schedules_and_pushes(tmp_path, caps
     for option, words in (
         ("0: forwards=1", "unknown part of a command 'forwards'"),
         ("2: forward=1; 1: turn=1", "must rise"),
-        ("0 forward=1", "an entry of a schedule reads"),
+        ("0 forward=1", "an entry of a schedule must read"),
         ("0: forward=fast", "is not a number"),
     ):
         assert cli.run(["simulate", "xiling", "--schedule", option]) == 2

@@ -70,7 +70,7 @@ class GenericServer:
         self.structs, self.layout = Structs(self.robot), layout_of(self.robot.joint_names, self.robot.foot_names)
         kp, kd = stand_gains(self.robot)
         stand = self.simulated.body.q[self.robot.nq - self.robot.nj :]
-        self._description = description(self.robot, RATE, WATCHDOG, stand, (kp, kd))
+        self._description = description(self.robot, RATE, WATCHDOG, stand.tolist(), (kp, kd))
         self._standing = JointCommand(position=np.array(stand), kp=kp, kd=kd).broadcast(self.robot.nj)
         self._damping = damping(self.robot, self.simulated.gravity)
         joints = {joint.name: joint for joint in self.robot.joints}

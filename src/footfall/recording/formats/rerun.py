@@ -94,7 +94,7 @@ def _points(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray]:
     return np.stack([pose.p for pose in poses]), foot_positions(robot, at_origin)
 
 
-def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
+def write(recording: Recording, path: str | Path, rate: float | None = 50.0) -> int:
     """Write an ``.rrd`` file, all of it or nothing.
 
     Returns:
@@ -104,7 +104,7 @@ def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
     import rerun
 
     count = 0
-    with whole_file(path) as passing:
+    with whole_file(Path(path)) as passing:
         stream: Foreign = rerun.RecordingStream(APPLICATION)
         stream.save(str(passing))
         entities = RerunEntities(recording.robot, stream)
