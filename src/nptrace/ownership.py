@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import enum
 import functools
 import hashlib
 import math
@@ -326,9 +327,11 @@ _FIELD = object()
 
 
 def _found(module: types.ModuleType, name: str) -> object:
-    """A constant, or the defaults of a function; ``_FIELD`` where a class has a descriptor for its field instead."""
+    """A constant, or the defaults of a function; ``_FIELD``: a descriptor of a class, a member of an enumeration."""
     found: object = module
     for part in name.split("."):
+        if isinstance(found, enum.EnumMeta):  # its members cannot be assigned
+            return _FIELD
         found = _defaults(found) if part == "__defaults__" else getattr(found, "__dict__", {}).get(part, _MISSING)
     return _FIELD if type(found).__name__ in ("member_descriptor", "_tuplegetter") else found
 

@@ -152,6 +152,21 @@ def test_a_library_that_ran_much_is_not_taken_for_a_changed_one(robot, tmp_path)
     assert in_another_process(code, str(tmp_path / "run.mcap"))[0] > 300
 
 
+def test_no_module_of_ours_is_taken_for_a_changed_one():
+    """Enumerations, protocols and whatever else a module may hold are read from its file as they are in memory."""
+    code = (
+        "import contextlib, importlib, pkgutil\nfrom nptrace import ownership\n"
+        "for package in ('nptrace', 'footfall', 'footfall_go2', 'footfall_lab'):\n"
+        "    for found in pkgutil.walk_packages(importlib.import_module(package).__path__, package + '.'):\n"
+        "        with contextlib.suppress(ImportError, ff.MissingExtraError):\n"
+        "            importlib.import_module(found.name)\n"
+        "own = [name for name in sys.modules if name.startswith(('nptrace', 'footfall'))]\n"
+        "changed = [name for name in own if ownership.modified([name]) is not None]\n"
+        "assert not changed, [ownership.modified([name]) for name in changed]\nprint(len(own))"
+    )
+    assert in_another_process(code)[0] > 500
+
+
 def test_what_was_found_once_is_not_looked_for_again_until_a_file_changes(copy, monkeypatch):
     before = ownership.reached([tick_file.__name__])
     with monkeypatch.context() as patch:
