@@ -88,7 +88,7 @@ def test_a_turn_names_the_controllers_that_take_it(capsys):
 
 def test_a_run_whose_energy_does_not_add_up_says_so(capsys):
     status, _, err = said(
-        capsys, "simulate", "mini_cheetah", "--integrator", "rk4", "--kp", "1e5", "--duration", "0.05", "--json"
+        capsys, "simulate", "mini_cheetah", "--dt", "0.01", "--kp", "1e5", "--duration", "0.1", "--json"
     )
     assert status in (0, 1)
     assert "the energy balance is off by" in err

@@ -43,7 +43,7 @@ def test_a_switch_is_found_by_its_name_and_a_wrong_name_by_its_nearest():
         ff.control.Locomotion(reflexes=["stumbles"])
     with pytest.raises(InputError, match="True or False"):
         Reflexes(slip=1.5)
-    with pytest.raises(InputError, match="reflexes are"):
+    with pytest.raises(InputError, match=r"reflexes must be .*got 3\.0"):
         ff.control.Locomotion(reflexes=3.0)
 
 

@@ -306,7 +306,7 @@ def test_small_files_that_would_grow_without_bound_are_refused(tmp_path):
         ("rate", "-5", "rate of .* must be positive"),
         ("joint_unit", "turns", "unknown joint_unit"),
         ("observation_names", "joint_pos,height_scan", "unknown part of an observation"),
-        ("default_joint_pos", "1,2", "one number or one a joint"),
+        ("default_joint_pos", "1,2", r"one number, or one per joint \(12\)"),
         ("joint_stiffness", "nan", "finite"),
         ("joint_damping", "soft", "must be numbers"),
         ("observation_history", "0", "must be at least 1, got 0"),

@@ -201,7 +201,7 @@ def test_other_robots_walk_into_the_environment_too():
     [
         ({"randomise": {"frictoin": (0, 1)}}, "did you mean 'friction'"),
         ({"randomise": {"friction": (1, 0.5)}}, r"range \(least, most\)"),
-        ({"randomise": {"friction": (0, 0.5)}}, "above 0"),
+        ({"randomise": {"friction": (0, 0.5)}}, "friction must be drawn from positive"),
         ({"randomise": "yes"}, "True, False"),
         ({"command": {"forwards": 1}}, "did you mean 'forward'"),
         ({"weights": {"speed": 1}}, "unknown term of the reward"),

@@ -79,7 +79,7 @@ def test_bad_input_is_one_sentence():
     batch = Batch(CHEETAH, 2, TROT, free=["trunk.mass"])
     with pytest.raises(InputError, match="unknown free parameter"):
         batch.set({"ground.friction": 1.0})
-    with pytest.raises(InputError, match="at least one tick"):
+    with pytest.raises(InputError, match="whole number of ticks, at least one"):
         batch.run(0)
 
 
