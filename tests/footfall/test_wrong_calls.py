@@ -24,6 +24,7 @@ def rec():
 
 
 CALLS = {
+    "a constructor of other libraries": lambda sim, rec: ff.Robot.from_urdf("go2.urdf"),
     "load dict": lambda sim, rec: ff.load({"robot": "mini_cheetah"}),
     "load missing": lambda sim, rec: ff.load("robots/spot.urdf"),
     "load None": lambda sim, rec: ff.load(None),

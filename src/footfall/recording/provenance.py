@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 from numpy import ndarray
 
-import footfall
 from footfall.adapters import unadapted
 from footfall.control.interface import Command
 from footfall.errors import InputError
@@ -52,7 +51,7 @@ def command_words(command: Command | Callable[[float], Command]) -> Json:
 
 def revisions() -> dict[str, str]:
     """Return the git revisions of the working directory and of footfall's own source, where there are any."""
-    places = {"directory": Path.cwd(), "footfall": Path(footfall.__path__[0])}
+    places = {"directory": Path.cwd(), "footfall": Path(__file__).parents[1]}
     found = {name: _revision(place) for name, place in places.items()}
     return {name: revision for name, revision in found.items() if revision is not None}
 

@@ -43,7 +43,7 @@ def test_options_win_over_those_of_the_recording_and_what_cannot_be_repeated_is_
     assert ff.Recording.load(file).meta["options"]["speed"] == 0.3  # not written over
     by_program = str(ff.Simulation(ROBOT).run(0.02).save(tmp_path / "b.mcap"))
     for line, said in (
-        (["--like", by_program], "made by a program"),
+        (["--like", by_program], "made by a Python program"),
         (["mini_cheetah", "--like", file], "one of them"),
         ([], "one of them"),
     ):

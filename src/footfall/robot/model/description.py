@@ -72,9 +72,18 @@ class Parts(tuple[_Part, ...]):
         return _named(self, kind, key)
 
 
+class _RobotClass(type):
+    """The class of ``Robot``, which says what names of other libraries (``Robot.from_urdf``) are called here."""
+
+    def __getattr__(cls, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise hints.missing("Robot", name, dir(cls), hints.ROBOT)
+
+
 @hints.names_arguments("part of a Robot", {})
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Robot:
+class Robot(metaclass=_RobotClass):
     """A tree of links on a floating or fixed base.
 
     ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
