@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from footfall_lab.papers.claims import MEANS, TABLES, asked, factor, sentence, shown
+from footfall_lab.papers.claims import MEANS, TABLES, factor, requested, sentence, shown
 from footfall_lab.papers.recorded import FILE, read, record, written
 from footfall_lab.papers.registered import registration
 
@@ -182,7 +182,7 @@ def _table(name: str, claims: list[dict[str, Any]], table: str) -> str:
         rows = []
         for c in claims:
             entry = registration().entry(name, c["id"])
-            judged = f"missing: {entry.missing}" if entry.missing else asked(entry)
+            judged = f"missing: {entry.missing}" if entry.missing else requested(entry)
             was = f" {_first(c)} |" if first else ""
             rows.append(
                 f"| {c['claim']} | {_value(c, 'printed')} | {_value(c, 'measured')} |{was} {judged} |"
