@@ -217,7 +217,14 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """An experiment that takes no time; what it was asked for is collected."""
     asked: list[dict[str, Any]] = []
 
-    def run(name: str, quick: bool = False, progress: Any = None, workers: int = 1, full: bool = False) -> Outcome:
+    def run(
+        name: str,
+        quick: bool = False,
+        progress: Any = None,
+        workers: int = 1,
+        full: bool = False,
+        recordings: Any = None,
+    ) -> Outcome:
         asked.append({"name": name, "quick": quick})
         claims = [
             Claim(id="x", claim="an error", printed=63.0, measured=60.0, unit="mm", verdict="holds", note="a note"),

@@ -12,18 +12,17 @@ pytest.importorskip("cyclonedds", reason="these commands need cyclonedds: pip in
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        ("serve spined", "four legs of three joints"),
         ("serve mini_cheetah --start flying", "unknown start 'flying'"),
         ("serve mini_cheetah --domain 999", "DDS domain"),
         ("serve mini_cheetah --interface nowhere0", "nowhere0"),
         ("serve nobody", "nobody"),
-        ("drive mini_cheetah --controller dance", "not by 'dance'"),
+        ("drive mini_cheetah --controller dance", "not 'dance'"),
         ("drive mini_cheetah --controller policy.onnx", "policy.onnx"),
         ("drive mini_cheetah --controller missing.npz", "missing.npz"),
         ("drive xiling --controller learned", "unknown policy 'xiling'"),
         ("drive mini_cheetah --controller learned --forward nan", "forward"),
         ("drive mini_cheetah --controller learned --duration -1", "--duration"),
-        ("drive spined --controller balance", "four legs of three joints"),
+        ("serve spined --protocol go2", "four legs of three joints"),
     ],
 )
 def test_bad_input_is_one_sentence(line, word, capsys):

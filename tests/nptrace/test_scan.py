@@ -220,9 +220,9 @@ def test_unequal_rows_are_refused():
     def function(x):
         return nptrace.scan(lambda c, row: (c, row[0]), 0.0, (x, x[:2]))
 
-    with pytest.raises(TraceError, match="one length"):
+    with pytest.raises(TraceError, match="equal length"):
         trace.compile(function, X, cache=None)
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="equal length"):
         function(X)
 
 

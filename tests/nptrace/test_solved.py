@@ -70,9 +70,9 @@ def test_loop_that_may_make_no_turn_is_refused_unless_it_says_what_its_slope_is(
     def summed(a, guess):
         return np.sum(steps_to_root(a, guess))
 
-    with pytest.raises(TraceError, match=r"may make no iteration.*nptrace.custom_fixed_point"):
+    with pytest.raises(TraceError, match=r"may execute no iteration.*nptrace.custom_fixed_point"):
         mode(summed, A, A, wrt=0, cache=None)
-    with pytest.raises(TraceError, match="may make no iteration"):
+    with pytest.raises(TraceError, match="may execute no iteration"):
         mode(summed, A, A, wrt=1, cache=None)
 
 

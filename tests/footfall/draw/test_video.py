@@ -90,7 +90,7 @@ def test_an_mp4_can_be_decoded(rec, tmp_path):
     ("name", "options", "says"),
     [
         ("a.avi", {}, "choose a name that ends in .gif, .mp4"),
-        ("a.gif", {"fps": 0.0}, "pictures a second"),
+        ("a.gif", {"fps": 0.0}, "frames per second"),
         ("a.gif", {"width": 3}, "width"),
         ("a.gif", {"pace": -1.0}, "pace"),
         ("a.gif", {"start": 9.0}, "from 9 s"),

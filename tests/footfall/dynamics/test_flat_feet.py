@@ -130,7 +130,7 @@ def test_soles_are_no_points_unless_three_rows_are_meant(biped):
         lambda: ff.dynamics.ModeCoordinates.at(biped, q, stands),
         lambda: ff.sim.hybrid_run(biped, q, v, "flight", 0.01),
     ):
-        with pytest.raises(InputError, match="has a sole, which holds six rows"):
+        with pytest.raises(InputError, match="has a sole, which is constrained by six rows"):
             ask()
     a, _ = ff.dynamics.constrained_dynamics(biped, q, v, tau, rows)
     assert np.abs((ff.kinematics.feet_jacobian(biped, q)[0] @ a)[3:]).max() < 1e-9 * np.abs(a).max()

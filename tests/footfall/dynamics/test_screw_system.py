@@ -205,7 +205,10 @@ def test_contradicting_questions_are_refused() -> None:
         (lambda: screw_inverse_dynamics(robot, q, v, none, np.zeros((3, 3))), r"foot_forces .* shape \(4, 3\)"),
         (lambda: screw_forward_dynamics(robot, q, v, none, solver="magic"), "unknown solver 'magic': choose structure"),
         (lambda: screw_forward_dynamics(robot, q, v, none, np.ones(3)), r"mode of robot .* shape \(4,\)"),
-        (lambda: screw_forward_dynamics(robot, q + np.nan, v, none), "q of robot 'mini_cheetah' holds a value"),
+        (
+            lambda: screw_forward_dynamics(robot, q + np.nan, v, none),
+            "q of robot 'mini_cheetah' has a value that is not finite",
+        ),
         (
             lambda: screw_inverse_dynamics(fixed, np.zeros(1), np.zeros(1), np.zeros(1), base_acceleration=np.zeros(6)),
             "fixed base, whose acceleration is zero",

@@ -106,7 +106,7 @@ def test_kill_9_loses_at_most_one_chunk(tmp_path):
     process.send_signal(signal.SIGKILL)
     said = max([said, *(int(line) for line in process.stdout.read().split("\n")[:-1])])
     process.wait()
-    with pytest.raises(RecordingError, match=r"was not closed or is damaged .* 'footfall recover .*run.mcap' makes"):
+    with pytest.raises(RecordingError, match=r"was not closed or is damaged .* 'footfall recover .*run.mcap' saves"):
         Recording.load(path)
     saved = recover(path)
     assert saved.out == tmp_path / "run.recovered.mcap"

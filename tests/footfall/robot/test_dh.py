@@ -184,8 +184,8 @@ def test_a_table_gives_exact_offsets_where_its_axes_are_coordinate_axes():
             "settings for the unknown joint 'c'",
             ModelError,
         ),
-        (lambda: chain([Row(joint="a"), Row(joint="a")], "base", {"a": BAR}), "names a joint twice", ModelError),
-        (lambda: chain([Row(a=1.0)], "base", {}), "without a joint", ModelError),
+        (lambda: chain([Row(joint="a"), Row(joint="a")], "base", {"a": BAR}), "has a joint twice: a, a", ModelError),
+        (lambda: chain([Row(a=1.0)], "base", {}), "needs at least one joint", ModelError),
     ],
 )
 def test_bad_tables_are_refused_in_one_sentence(call, message, error):

@@ -170,7 +170,7 @@ def test_belts_that_do_not_fit_are_refused_in_one_sentence():
         (xiling, JointModel(belt=Belt()), {}, "LF_abad.* has no armature"),
         (cheetah, JointModel(belt=Belt(play=np.zeros(5))), {}, "12 of them"),
         (cheetah.replace(rotors="exact"), JointModel(belt=Belt()), {}, "exact"),
-        (cheetah, JointModel(belt=Belt()), {"integrator": "rk4"}, "linearly_implicit alone"),
+        (cheetah, JointModel(belt=Belt()), {"integrator": "rk4"}, "only the integrator linearly_implicit, not rk4"),
     ):
         with pytest.raises(InputError, match=words):
             ff.Simulation(robot, joints=joints, **options)

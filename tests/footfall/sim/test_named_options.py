@@ -105,6 +105,6 @@ def test_the_page_offers_them() -> None:
     first = page_options()
     assert dataclasses.replace(first, collisions=None, self_collision=None, spine=None).robot == first.robot
     simulation = plan(
-        ff.load("mini_cheetah"), dataclasses.replace(first, gait=None, oscillator=None, plan=None)
+        ff.load("mini_cheetah"), dataclasses.replace(first, gait=None, oscillator=None, plan=None, task=None)
     ).simulation
     assert (simulation.collisions, simulation.self_collision) == (False, None)

@@ -26,7 +26,7 @@ def test_one_free_parameter_needs_no_list(batch):
         (lambda b: b.randomise({"trunk.mass": (-2.0, -1.0)}, seed=0), "must be positive"),
         (lambda b: b.set_state(np.zeros(19)), "quaternions .* must have length 1"),
         (lambda b: b.set_state(ROBOT.state("stand")[0], which=9), "q of the states does not fit: index 9"),
-        (lambda b: b.reset(which=99), "does not fit: index 99"),
+        (lambda b: b.reset(which=99), "do not fit: index 99"),
         (lambda b: b.run("10"), "whole number of ticks, at least one"),
         (lambda b: b.run(np.nan), "whole number of ticks, at least one"),
         (lambda b: b.run(10, record=3), "record is a list of robots"),

@@ -155,5 +155,5 @@ def test_recording_is_played():
 
 
 def test_only_this_machine_is_served():
-    with pytest.raises(InputError, match="this machine alone"):
+    with pytest.raises(InputError, match="this machine only"):
         FoxgloveLive(ff.load("mini_cheetah"), host="0.0.0.0")
