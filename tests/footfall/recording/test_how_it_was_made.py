@@ -44,8 +44,8 @@ def test_options_win_over_those_of_the_recording_and_what_cannot_be_repeated_is_
     by_program = str(ff.Simulation(ROBOT).run(0.02).save(tmp_path / "b.mcap"))
     for line, said in (
         (["--like", by_program], "made by a Python program"),
-        (["mini_cheetah", "--like", file], "one of them"),
-        ([], "one of them"),
+        (["mini_cheetah", "--like", file], "takes one of: a robot, a run file"),
+        ([], "takes one of: a robot, a run file"),
     ):
         assert run(["simulate", *line]) == 2
         assert said in capsys.readouterr().err

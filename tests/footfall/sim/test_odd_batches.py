@@ -29,7 +29,7 @@ def test_one_free_parameter_needs_no_list(batch):
         (lambda b: b.reset(which=99), "do not fit: index 99"),
         (lambda b: b.run("10"), "whole number of ticks, at least one"),
         (lambda b: b.run(np.nan), "whole number of ticks, at least one"),
-        (lambda b: b.run(10, record=3), "record is a list of robots"),
+        (lambda b: b.run(10, record=3), "record must be a list of robot numbers"),
     ],
 )
 def test_what_no_robot_can_be_is_one_sentence(batch, call, words):

@@ -149,14 +149,14 @@ def test_it_hops():
 
 
 # -- what a plan holds, and how it is made ---------------------------------------------------------------------------
-def crouches(**options):
+def crouches(seconds=1.0, **options):
     """Return how far from a crouch of 5 cm a robot ends that is planned for."""
 
     def low(robot, now):
         return 300.0 * (now.q[2] - STAND + 0.05) ** 2 + np.sum(now.v[:3] ** 2) + 0.02 * np.sum(now.target**2)
 
     sim = standing(Sampling(low, samples=64, knots=4, **options))
-    sim.run(1.0)
+    sim.run(seconds)
     return abs(float(sim.q[2]) - STAND + 0.05)
 
 
@@ -166,7 +166,7 @@ def crouches(**options):
         {"spline": "zero"},
         {"spline": "linear", "method": "cem", "iterations": 2},
         {"feedback": 8},
-        {"noise": np.linspace(0.05, 0.3, 4)[:, None]},
+        {"noise": np.linspace(0.05, 0.3, 4)[:, None], "seconds": 1.5},  # little noise at first: it goes down slowly
         {"planned": "torques", "noise": 0.05},
     ],
     ids=["zero", "cem", "feedback", "noise per knot", "torques"],
