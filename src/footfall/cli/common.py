@@ -159,7 +159,7 @@ class _Lines:
             self.next = time.monotonic() + _REPEAT
 
     def doing(self, what: str, before: str) -> str:
-        """What is being done, unless the title says it already."""
+        """Return the current activity, unless the title names it already."""
         return "" if self.title.startswith(what) else f"{before}{what}"
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""``footfall robots``: the library at a glance, and a table for a robot of one's own."""
+"""``footfall robots``: list the library, and write a table for a new robot."""
 
 from __future__ import annotations
 

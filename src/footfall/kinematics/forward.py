@@ -22,7 +22,7 @@ from footfall.spatial.rotation import about_axis
 
 
 def check_robot(robot: Robot) -> None:
-    """Refuse what is no robot: q, or its name."""
+    """Raise an error for what is not a robot, such as q or a name."""
     if not hasattr(robot, "nq"):
         hint = f": ff.load({robot!r}) makes one" if isinstance(robot, str) else ""
         raise InputError(

@@ -215,8 +215,10 @@ class Task(ABC):
         return self
 
     def world_with(self, randomisation: Randomisation) -> dict[str, Given]:
-        """Return options of the simulation of robots for which something is drawn: ground that yields is no ground for
-        planning."""
+        """Return the simulation options for these randomization ranges.
+
+        Randomized soft ground excludes the planning contact, so the contact of the evaluation is used then.
+        """
         drawn = randomisation.world(self.robot)
         return {**(self.examined if drawn else self).world, **drawn}
 

@@ -159,7 +159,7 @@ class _FunctionTask(PlanningTask):
 
 # -- what a plan holds -------------------------------------------------------------------------------------------------
 class Planned(ABC):
-    """What the splines of a plan hold, and the joint command that follows from them."""
+    """The quantity that the splines of a plan represent, and the joint command that follows from it."""
 
     @abstractmethod
     def size(self, robot: Robot) -> int:

@@ -62,7 +62,7 @@ class Log:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """What the rebuilt time of a recording is, and what says that it is right."""
+    """The rebuilt time of a recording, and checks of it."""
 
     name: str
     readings: int

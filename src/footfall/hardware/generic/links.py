@@ -1,4 +1,4 @@
-"""What carries packets: UDP, on loopback unless another address is named, or a pair of DDS topics."""
+"""Transports of packets: UDP, on loopback unless another address is given, or a pair of DDS topics."""
 
 from __future__ import annotations
 

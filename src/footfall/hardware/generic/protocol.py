@@ -43,7 +43,7 @@ class Generic(RobotProtocol):
 
 
 class GenericDds(Generic):
-    """The same packets over a pair of DDS topics."""
+    """Send and receive packets over a pair of DDS topics."""
 
     link = DdsLink
 
