@@ -313,9 +313,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="page whose part between the marks is written anew")
     parser.add_argument("--acts", default=",".join(ACTS), help=f"of {', '.join(ACTS)}")
     parser.add_argument("--only", default="", help="files with this in their path")
-    parser.add_argument(
-        "--shuffle", type=int, help="seed of the order of files: a run that is cut off is a random subset"
-    )
+    parser.add_argument("--shuffle", type=int, help="seed of the order: a run cut off is a sample")
     parser.add_argument("--seconds", type=float, default=8.0, help="of every case")
     parser.add_argument("--jobs", type=int, default=1, help="files at a time, a process each")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # the process of one file
