@@ -81,8 +81,8 @@ class Draft:
         if len(roots) > 1:
             first = ", ".join(roots[:8])
             raise ModelError(
-                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's root"
-                " with root=NAME (--root NAME)"
+                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's"
+                " root with root=NAME (--root NAME)"
             )
 
     def only(self, root: str) -> Draft:
