@@ -433,7 +433,8 @@ def help_text() -> str:
 | **A D**, left and right | turn while held |
 | **Q E** | to the left and right while held |
 
-The other keys change the command by a step; the command stays until it is changed again. Mouse: drag to rotate, wheel to zoom, right button to pan.
+The other keys change the command by a step; the command stays until it is changed again. Mouse:
+drag to rotate, wheel to zoom, right button to pan.
 
 **Gamepad**: left stick forward and sideways, right stick turns. A push, B stand still, Y pause, start reset, cross
 up and down: height.
