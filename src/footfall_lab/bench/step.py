@@ -150,7 +150,7 @@ def _python_loop_task(model: Robot) -> Task:
 
 
 def _controller_tasks(model: Robot) -> list[Task]:
-    """Return tasks of a user-defined controller, compiled with the physics: a loop of ``Simulation.step()``, and ticks."""
+    """Return tasks of a user-defined controller, compiled with the physics: ``Simulation.step()``, and ticks."""
     stand = model.state("stand")[0][model.nq - model.nj :]
     kp, kd = stand_gains(model)
 
