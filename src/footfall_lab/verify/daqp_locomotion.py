@@ -156,7 +156,7 @@ class LocomotionByDaqp(Locomotion):
         f = program.f + program.F @ after.forces.ravel()
         solution = solve_bounded(program.H, f, program.A, program.low, program.high)
         if solution.x is None:
-            wrong = f"whole-body QP: {solution.status}; the stance feet hold the weight"
+            wrong = f"whole-body QP: {solution.status}; the feet that are down hold the weight"
             self._log_failure(t, "whole_body", wrong)
             return self._transposed(sensed, found, after)
         self._log_failure(t, "whole_body", "")
