@@ -1,4 +1,4 @@
-"""Claims, tables and pictures of the published benchmarks: SimBenchmark, contactbench, mpc_qpbenchmark, creep."""
+"""Claims, tables and figures of the published benchmarks: SimBenchmark, contactbench, mpc_qpbenchmark, creep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(quick: bool = False, progress: Progress | None = None) -> BenchStudy:
 
 
 def claims(found: BenchStudy) -> list[Claim]:
-    """Speed ratios beside the printed ones, energies, residuals, creep."""
+    """Return claims about speed ratios, energies, residuals and creep."""
     stand = {row.name: row.step_us[0.005] for row in found.stand}
     ratio = stand["MuJoCo, no-slip"] / stand["footfall, compliant"]
     printed = anymal.PRINTED_STAND["MuJoCo 1.5 (Newton, no-slip)"] / anymal.PRINTED_STAND["RaiSim"]
@@ -179,7 +179,7 @@ def tables(found: BenchStudy) -> list[Table]:
 
 
 def figure(found: BenchStudy) -> Figure:
-    """As they plot: error of energy against speed, one point a dt; and the time of a step of the stand."""
+    """Draw energy error over speed as in SimBenchmark, one point per dt; and the time per step of the stand."""
     with style():
         drawn = new_figure(9.5, 4.2)
         energy, stand = drawn.subplots(1, 2)

@@ -1,4 +1,4 @@
-"""``footfall reproduce mini_cheetah --recordings FOLDER``: what recordings of a real Mini Cheetah say of its model."""
+"""``footfall reproduce mini_cheetah --recordings FOLDER``: the Mini Cheetah's model against a real one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ CAPTIONS = {
     "time": "Intervals between readings of the joints; turns by the attitude over those by gyroscope and rebuilt time."
 }
 PLANTED = np.array([[6.0, 0.8, 1.0, 30.0, 0.1], [8.0, 0.7, 2.0, 50.0, 0.2], [10.0, 0.6, 1.5, 40.0, 0.3]])  # in UNITS
-_LENGTH = 0.05  # [s], of the windows that are fitted
+_LENGTH = 0.05  # [s], length of the fitted windows
 _GAINS = (0.4, 0.6, 0.8, 1.0, 1.2)
-_SHIFT = 0.05  # the most by which an independent scale may differ from 1
+_SHIFT = 0.05  # largest deviation of an independent scale from 1
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
     workers: int = 1,
     recordings: str | Path | None = None,
 ) -> Outcome:
-    """Rebuild and check the time of every recording of a folder; ``quick``: of the first three."""
+    """Reconstruct and check the time of every recording of a folder; ``quick``: of the first three."""
     if recordings is None:
         raise InputError("the recordings of a Mini Cheetah are not part of footfall: name their folder")
     logs = read(recordings)[: 3 if quick else None]
@@ -71,7 +71,7 @@ def run(
 
 
 def air_tables(logs: Sequence[Log], draws: int) -> list[Table]:
-    """Fit the response from command to motion to walking in the air; return tables of what it says and foretells."""
+    """Fit the response from command to motion to walking in the air; return tables of parameters and predictions."""
     named = {log.name: log for log in logs}
     walk, jump = named["air_walking_gait"], named["air_jumping_gait"]
     ours, theirs = air.Ours(), air.Theirs()
@@ -178,13 +178,13 @@ def _recovered(walk: Log, model: air.Ours) -> Table:
 
 
 def _model_inertia() -> np.ndarray:
-    """Return what abad, hip and knee of the library's robot have to turn, standing [g m²]."""
+    """Return the inertia about abad, hip and knee of the library's robot, standing [g m²]."""
     robot = ff.load("mini_cheetah").replace(floating=False)
     return 1e3 * np.diag(ff.dynamics.mass_matrix(robot, np.array(robot.poses["stand"].joints)))[:3]
 
 
 def claims(rows: Sequence[Timing]) -> tuple[Claim, ...]:
-    """Return the questions that the rebuilt time has to answer with yes."""
+    """Return the questions about the reconstructed time."""
     scales = np.array([row.gyro_scale[0] for row in rows])
     ratios, after = np.array([row.file_ratio for row in rows]), np.array([row.by_readings for row in rows])
     halves = np.array([row.halves for row in rows])
@@ -223,7 +223,7 @@ def claims(rows: Sequence[Timing]) -> tuple[Claim, ...]:
 
 
 def table(rows: Sequence[Timing]) -> Table:
-    """Return the rebuilt time of every recording with its checks."""
+    """Return a table of the reconstructed time of every recording with its checks."""
     header = (
         "recording",
         "readings",

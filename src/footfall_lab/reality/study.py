@@ -1,4 +1,4 @@
-"""``footfall reproduce reality``: what was measured, by whom, how far we are off, how far MuJoCo is off."""
+"""``footfall reproduce reality``: measurements by others, and the errors of footfall and of MuJoCo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CAPTIONS = {
 
 
 def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1) -> Outcome:
-    """All of it, some twenty minutes; ``quick``: fewer candidates, no complementarity fit, no MuJoCo identification."""
+    """Run the study, about twenty minutes; ``quick``: fewer candidates, no complementarity, no MuJoCo identification."""
     try:
         import cma  # noqa: F401 - asked for now, not after minutes
     except ImportError:
@@ -58,7 +58,7 @@ def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = 
 
 
 def page(outcome: Outcome) -> str:
-    """The page of the documentation: the words of ``words.md`` around the claims and tables."""
+    """Return the page of the documentation: the text of ``words.md`` around the claims and tables."""
     text = (files("footfall_lab.reality") / "words.md").read_text()
     words = dict(part.split(" -->\n", 1) for part in text.split("<!-- ")[1:])
     lines = [words["head"].strip(), "", "| what | theirs | ours | unit | note |", "|---|---|---|---|---|"]
@@ -80,7 +80,7 @@ def _markdown(table: Table) -> list[str]:
 
 
 def write_page(outcome: Outcome, folder: Path) -> Path:
-    """``real-data.md``, its pictures and ``reality.json`` in a folder."""
+    """Write ``real-data.md``, its figures and ``reality.json`` to a folder."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for key, drawn in outcome.figures.items():
         drawn.savefig(folder / "figures" / f"reality-{key}.png")

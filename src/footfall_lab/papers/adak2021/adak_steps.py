@@ -163,7 +163,7 @@ class StandingRobot:
         return bool(speed > 0.5 * gait.speed)
 
     def _last(self, dt: float, seconds: float, walking: float, constants: Sequence[float]) -> list[Moment] | None:
-        """Return the states at twenty instants of a trial; None if the robot tilts by 60 deg, lies down, or diverges."""
+        """Return the states at twenty instants of a trial; None if the robot tilts by 60 deg, lies down or diverges."""
         moment, moments, given = self.start, [], np.asarray(constants, dtype=float)
         count = max(1, round(seconds / dt / 20))
         for _ in range(20):

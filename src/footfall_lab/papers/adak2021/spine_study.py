@@ -133,9 +133,7 @@ class Machine:
             raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
         self.robot = with_spine(plain, kind)
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
-        legs = FixedModel(
-            on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot
-        )  # the controller's model has no springs
+        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # without springs
         kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
         brake = None if kind == "series_elastic" else 0.0
         share = 1.0 if brake is None else 0.0
@@ -268,12 +266,12 @@ def case(
     swing: float = SWING,
     robot: Robot | str = "spined",
 ) -> dict[str, Json]:
-    """Measure one spine in one gait: survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [the legs'
-    part of it], stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its rise without a
-    foot on the ground), peak_force [weights, on one foot], bend [rad, rms], tilt [degrees, rms], flight [share of the
-    time].
+    """Measure one spine in one gait.
 
     stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
+    Returns survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [fraction of it], stride_length [m],
+    height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on the ground), peak_force
+    [weights, on one foot], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
     """
     if gait not in SPEEDS:
         raise unknown("gait of the spine study", gait, SPEEDS)

@@ -43,7 +43,7 @@ HARD_RESIDUAL = 1e-8  # [m/s]
 _STIFFEST = {
     "solref": (4 * DT, 1.0),
     "solimp": (0.95, 0.99, 0.001),
-}  # the stiffest at which MuJoCo is stable with this step
+}  # stable in MuJoCo at this step
 Progress = Callable[[str, int, int], None]
 
 

@@ -1,7 +1,7 @@
 """Yan, Pan, Che, Yu, Han 2021: whole-body models and motion plans of XiLing; figures 9 to 14 and their claims.
 
-The paper gives neither dimensions nor masses of its robot, and no numbers beside its curves: shapes and orders are
-measured on the library's XiLing. Its prototype is replaced by simulation.
+The paper gives neither dimensions nor masses of its robot, and only curves: their shapes and orders are measured on the
+library's XiLing. Simulation replaces its prototype.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ SETTLED = setup(NAME)["settled"]  # of a step
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All claims. ``quick`` looks at fewer samples."""
+    """Assess all claims. ``quick``: fewer samples."""
     robot = xiling()
     runs = perform(robot, progress, cycles=4 if quick else 6)
     found = WalkFindings(robot, runs, 100 if quick else 1000)
@@ -87,7 +87,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 class WalkFindings:
-    """The findings of the runs and the models."""
+    """The results of the runs and the models."""
 
     def __init__(self, robot: Robot, runs: dict[str, Run], samples: int) -> None:
         self.robot, self.runs, self.samples, walk = robot, runs, samples, runs["walk"]
@@ -352,7 +352,7 @@ class WalkFindings:
         ]
 
     def _filtered_shares(self, sensors: Sensors) -> tuple[list[ndarray], float]:
-        """([errors of the joints in % of their ranges, the same against torques a delay earlier], all joints [N m])."""
+        """Return ([joint errors in % of range, also against torques a delay earlier], error of all joints [N m])."""
         walk = self.runs["walk"].rec
         found, span = filtered_torques(walk, sensors, registered_sensing())[self.rows], np.ptp(walk.torque, axis=0)
         shares = [
@@ -433,7 +433,7 @@ class WalkFindings:
         )
 
     def _yaw_time(self) -> tuple[float, tuple[float, float]]:
-        """(when the body stays near its last yaw, counted from the start of the motion; yaw before and after)."""
+        """Return (time from the start of the motion until the yaw has settled; yaw before and after)."""
         run = self.runs["yaw"]
         begins = 2 * run.plan.hold + run.plan.move  # type: ignore[attr-defined]
         yaw, t = np.degrees(run.rec.trunk_euler()[:, 0]), run.rec.time
@@ -502,7 +502,8 @@ class WalkFindings:
         return Table("Plans followed in simulation", header, tuple(rows)), drives.table(self.controlled)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- helpers
+# ------------------------------------------------------------------------------------------------------------
 def _placed(robot: Robot, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "nj"]:
     out = np.zeros(robot.nj)
     out[list(joints)] = angles
@@ -514,7 +515,7 @@ def _apart(a: ndarray, b: ndarray) -> float:
 
 
 def _farthest(ratios: Iterable[float]) -> float:
-    """The ratio that is farthest from one, either way."""
+    """Return the ratio farthest from one."""
     return max(ratios, key=lambda ratio: abs(np.log(ratio)) if ratio > 0.0 else np.inf)
 
 
