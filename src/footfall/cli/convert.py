@@ -1,4 +1,4 @@
-"""``footfall convert``: a recording in a form that others open."""
+"""``footfall convert``: write a recording in a format of another program."""
 
 from __future__ import annotations
 
