@@ -81,9 +81,7 @@ def reached(modules: Iterable[str]) -> tuple[str, ...]:
     return tuple(_reached[key])
 
 
-_reached: dict[
-    tuple, dict[str, Facts]
-] = {}  # by modules and folders: the modules reached, with their facts at that time
+_reached: dict[tuple, dict[str, Facts]] = {}  # by modules and folders: the modules reached, with their facts
 
 
 def _reach(modules: Iterable[str]) -> dict[str, Facts]:

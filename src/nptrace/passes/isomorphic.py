@@ -270,9 +270,7 @@ class _Scope:
         if len(met) > 1:
             for position in met:
                 mixed = mixed or position[1] != lane
-            lane = max(met)[
-                1
-            ]  # lane in the latest pack: for a product of two groups, the group with the longer path owns it
+            lane = max(met)[1]  # lane in the latest pack: the group with the longer path owns a product of two
             if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over groups
         described = []
