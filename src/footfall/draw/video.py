@@ -175,7 +175,8 @@ class Film:
             return
         first = int(np.searchsorted(rec.time, rec.time[row] - _TRAIL))
         every = max(1, round(_TRAIL / 40 * (len(rec) - 1) / max(rec.duration, 1e-9)))
-        rows = np.append(np.arange(-(-first // every) * every, row, every), row)  # constant rows in the next picture
+        # so that the next picture uses the same rows
+        rows = np.append(np.arange(-(-first // every) * every, row, every), row)
         if len(rows) > 1:
             for missing in set(rows.tolist()) - self.centers.keys():
                 self.centers[missing] = center_of_mass(self.robot, rec.q[missing])
