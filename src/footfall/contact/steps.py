@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, known
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
 from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
 
 _TINY = 1e-9  # [m]
+NARROWEST = 0.04  # [m] of treads that are free parameters
 _TREADS, _STAIRS = 20, 6  # of a flight of steps, and of each flight of stairs
 _WIDE, _THICK = 50.0, 0.5  # of boxes in MuJoCo, half sizes [m]
 
@@ -53,17 +54,21 @@ class Treads(Ground):
 
     def for_radius(self, radius: float) -> Ground:
         """Return treads of which a sphere of this radius touches as many on either side as it reaches."""
-        depths = self._depths()
-        known = all(issubclass(type(depth), float) for depth in depths)  # a traced number is none of these
-        if not known or radius <= min(depths):  # of free parameters: as for feet
+        if not known(radius):
+            raise InputError(
+                f"the radius of a foot cannot be a free parameter on {type(self).__name__}, which looks as many treads"
+                " far as the foot reaches: use one batch for each radius"
+            )
+        reach = self._treads_within(radius)
+        if reach == 1:
             return self
         wide = copy.copy(self)
-        object.__setattr__(wide, "_reach", int(np.ceil(radius / min(depths))))
+        object.__setattr__(wide, "_reach", reach)
         return wide
 
-    def _depths(self) -> tuple[Scalar, ...]:
-        """How deep treads are [m]."""
-        return (self.tread,)
+    def _treads_within(self, radius: float) -> int:
+        """Return how many treads on one side lie within a radius, at most; of a free tread it is the narrowest."""
+        return max(1, int(np.ceil(radius / (self.tread if known(self.tread) else NARROWEST))))
 
     def _depth(self, i: Scalar) -> Scalar:
         """How deep tread i is [m]."""
@@ -228,4 +233,4 @@ class Steps(Treads):
             box.size = [0.5 * (end - start), _WIDE, 0.5 * (level - bottom)]
 
 
-__all__ = ["Steps", "Treads"]
+__all__ = ["NARROWEST", "Steps", "Treads"]
