@@ -206,11 +206,20 @@ under model-predictive and whole-body control: a Mini Cheetah, and a robot read 
 {figure["overlay"]}
 <h2>A published trot, reproduced</h2>
 <p>De Paula, Godoy and Becerra-Vargas (2024) compared their contact model with MuJoCo's on a trotting Mini Cheetah.
-With the published constants, the robot trots at {trot[0]} here and at {trot[1]} in MuJoCo:</p> {figure["trot"]} <p>What
-they say about the two simulators, and what we see here:</p> <ul>{sentences}</ul> {figure["times"]} <h2>{_count(MANY)}
-different robots</h2> {figure["many"]} <h2>Where to go next</h2> <pre>{_NEXT}</pre> <p
-class="small">docs/tutorials/ten-minutes.md takes ten minutes to a controller of your own. Made by <code>footfall
-demo</code> in {took:.0f} s.</p> </main> </body> </html>
+With the published constants, the robot trots at {trot[0]} here and at {trot[1]} in MuJoCo:</p>
+{figure["trot"]}
+<p>What they say about the two simulators, and what we see here:</p>
+<ul>{sentences}</ul>
+{figure["times"]}
+<h2>{_count(MANY)} different robots</h2>
+{figure["many"]}
+<h2>Where to go next</h2>
+<pre>{_NEXT}</pre>
+<p class="small">docs/tutorials/ten-minutes.md takes you to your own controller in ten minutes.
+Made by <code>footfall demo</code> in {took:.0f} s.</p>
+</main>
+</body>
+</html>
 """
 
 

@@ -122,7 +122,7 @@ class Claim:
             words = self.verdict.replace("_", " ")
             raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
         if self.ours and self.printed is not None:
-            raise InputError(f"claim '{self.id}' is a question of our own: nothing is printed about it")
+            raise InputError(f"claim '{self.id}' is one of our own questions: it has no printed value")
 
     @property
     def words(self) -> str:
@@ -206,7 +206,7 @@ def assess(
             f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
         )
     if bound.rule == "range" and spread is None and not (entry.missing or missing):
-        raise InputError(f"claim '{id}' is open: its range over what is not printed must be given")
+        raise InputError(f"claim '{id}' is open: give its range over unpublished choices")
     if entry.missing or missing:
         verdict: Verdict = "not_testable"
         note = f"Missing: {entry.missing or missing}. {note}".rstrip()
@@ -274,7 +274,7 @@ def requested(entry: Entry) -> str:
 def times(ratio: float) -> str:
     """Return a factor in words."""
     if not math.isfinite(ratio):
-        return "no number beside"
+        return "no value for comparison"
     if ratio < 0.1:
         return f"1/{_digits(1 / ratio)} of" if ratio > 0.0 else "0 times"
     return f"{_digits(ratio, 4 if 0.9 < ratio < 1.1 else 3)} times"
@@ -346,7 +346,7 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     published = [claim for claim in claims if not claim.ours]
     if not published:
         yes = sum(claim.verdict == "holds" for claim in claims)
-        return f"{name}: {yes} of {len(claims)} questions of our own answered yes"
+        return f"{name}: {yes} of {len(claims)} of our own questions answered yes"
     parts = []
     equations = counts(published, "equation")
     if sum(equations.values()):

@@ -54,7 +54,7 @@ def written(
         "# What `footfall reproduce all` says of every claim, written from its results.json by",
         "# docs/generate_verdicts.py. A verdict that changes fails the command until it is recorded.",
         "",
-        "[bounds]  # digests of what every experiment was assessed by",
+        "[bounds]  # digests of the bounds of every experiment",
         *(f'{name} = "{digest}"' for name, digest in bounds.items()),
         "",
         "[summary]",

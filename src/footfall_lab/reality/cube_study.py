@@ -96,16 +96,16 @@ def claims(found: CubeStudy) -> list[Claim]:
         theirs, ours = (1e3 * float(np.median(f.errors.impact_position)) for f in (rival, best))
         claim, note = (
             "Cube: median distance 34 ms after the first touch",
-            "beside: MuJoCo's, fitted to the same tosses",
+            "theirs: MuJoCo, fitted to the same tosses",
         )
         out.append(beside_others("cube-impact", claim, theirs, ours, ours <= theirs, "mm", note))
-    seconds, claim = found.fitted["compliant"].run_seconds, "Cube: all 570 tosses in one batch in seconds"
+    seconds, claim = found.fitted["compliant"].run_seconds, "Cube: time for all 570 tosses in one batch"
     out.append(
         beside_others("cube-batch", claim, "seconds", seconds, seconds < 10.0, "s", "compliant contact, compiled")
     )
     fall, off = float(np.mean(found.tosses.g)), abs(found.tosses.scale - 1.0)
-    claim = "Cube: free fall in the recording, lengths as they are"
-    note = f"lengths are {100 * off:.1f} % short, as the height of the cube at rest says too, and are divided by that"
+    claim = "Cube: free fall in the recording, with uncorrected lengths"
+    note = f"lengths are {100 * off:.1f} % short, as the resting cube confirms, and are divided by that factor"
     out.append(beside_others("cube-scale", claim, STANDARD, fall, off < 0.05, "m/s²", note))
     return out
 
@@ -135,7 +135,7 @@ def table(found: CubeStudy) -> Table:
                 f"{f.run_seconds:.2g}",
             )
         )
-    return Table("Cube tosses: medians over 520 tosses held out", header, tuple(rows))
+    return Table("Cube tosses: medians over 520 test tosses", header, tuple(rows))
 
 
 def _short(key: str, value: float) -> str:
@@ -177,7 +177,7 @@ def figure(found: CubeStudy) -> Figure:
                 label="measured" if k == 0 else None,
             )
         share.set(xlim=(0, 100), ylim=(0, 100), xlabel="distance at the end [mm]", ylabel="tosses [%]")
-        share.set_title("520 tosses held out: where they end")
+        share.set_title("520 test tosses: where they end")
         share.legend(loc="lower right")
         growth.set(xlabel="time after the first touch [ms]", ylabel="median distance [mm]")
         growth.set_title("how the error grows")

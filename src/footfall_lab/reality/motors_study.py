@@ -85,21 +85,21 @@ def claims(found: MotorsStudy) -> list[Claim]:
     out = [
         beside_others(
             "go2-third",
-            "Go2: joint angles of the half held out, at most a third of before",
+            "Go2: joint angles of the test half, at most a third of the initial error",
             1e3 * before,
             1e3 * after,
             after <= before / 3.0,
             "mrad rms",
-            "beside: before identification",
+            "theirs: before identification",
         )
     ]
     theirs = found.their_after
     if theirs is not None:
-        note = "beside: MuJoCo after its own identification of the same half"
+        note = "theirs: MuJoCo after its identification from the same half"
         out.append(
             beside_others(
                 "go2-mujoco",
-                "Go2: the same beside MuJoCo's",
+                "Go2: the same, compared with MuJoCo",
                 1e3 * theirs,
                 1e3 * after,
                 after <= theirs,
@@ -113,12 +113,13 @@ def claims(found: MotorsStudy) -> list[Claim]:
     out.append(
         beside_others(
             "go2-order",
-            "Go2: order of the joints, torque left unexplained by the best and the next order",
+            "Go2: order of the joints, unexplained torque with the best and the next order",
             next_best,
             least,
             next_best > 2.0 * least,
             "N m",
-            f"FL, FR, RL, RR, joints leg by leg; {len(alike)} orders are alike, since front and rear legs are",
+            f"FL, FR, RL, RR, joints leg by leg; {len(alike)} orders are equivalent, since front and rear legs are"
+            f" identical",
         )
     )
     return out
@@ -149,7 +150,9 @@ def table(found: MotorsStudy) -> list[Table]:
             )
             for j, name in enumerate(found.report.joints)
         )
-        note = "95 % intervals; in brackets: at the end of its range, not identifiable, or where the two ways disagree"
+        note = (
+            "95 % intervals; in brackets: at the end of its range, not identifiable, or where the two methods disagree"
+        )
         tables.append(Table(f"Go2 motors by {motors.method}", header, rows, note))
     return tables
 

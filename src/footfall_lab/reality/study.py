@@ -16,21 +16,21 @@ TITLE = "Validation against real-world data: real cubes, a real Go2, published b
 SUMMARY = (
     "570 tosses of a real cube (DAIRLab, University of Pennsylvania) and the encoders of a real Unitree Go2 (DLS Lab,"
     " IIT) test contact models and motors; SimBenchmark, contactbench and mpc_qpbenchmark test steps and solvers."
-    " MuJoCo is fitted and timed in the same way beside."
+    " MuJoCo is fitted and timed in the same way."
 )
 CAPTIONS = {
-    "cube": "520 tosses that nothing was fitted to: where they end, how errors grow, three of them from the side.",
-    "motors": "The half of the recording held out: two joints, and the error of every joint.",
+    "cube": "520 test tosses: where they end, how errors grow, three of them from the side.",
+    "motors": "The test half of the recording: two joints, and the error of every joint.",
     "anymal": "SimBenchmark's two ANYmal tests, as its authors plot them; each point of a line is a step length.",
 }
 
 
 def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1) -> Outcome:
-    """Run the study, about twenty minutes; ``quick``: fewer candidates, no complementarity, no MuJoCo identification."""
+    """Run the study, about 20 minutes; ``quick``: fewer candidates, no complementarity, no MuJoCo identification."""
     try:
         import cma  # noqa: F401 - asked for now, not after minutes
     except ImportError:
-        raise MissingExtraError("reality as referee", "studies", "cma") from None
+        raise MissingExtraError("comparison with reality", "studies", "cma") from None
     cube = cube_study.study(quick, progress)
     motors = motors_study.study(quick, progress)
     bench = bench_study.study(quick, progress)

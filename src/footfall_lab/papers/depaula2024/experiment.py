@@ -582,8 +582,8 @@ def _mm(error: float) -> str:
 
 
 CAPTIONS = {
-    "fig5": "The paper's Fig. 5 again: the trunk in both simulators (the registered set-up).",
-    "fig6": "The paper's Fig. 6 again: the left fore foot's contact and vertical force.",
+    "fig5": "The paper's Fig. 5 reproduced: the trunk in both simulators (the registered set-up).",
+    "fig6": "The paper's Fig. 6 reproduced: the left fore foot's contact and vertical force.",
     "convergence": "Which time step to believe, with rotors, K as printed. Dotted: the paper's 1e-4 s.",
     "convergence_first": "The same with K as first registered, 1 000 times stiffer.",
     "spread": "The seven errors over the family of gaits, by both readings of K. Dashed: printed.",

@@ -172,7 +172,7 @@ def on_hard_targets(robot: Robot, count: int) -> Table:
                 )
             )
     header = ("targets", "method", "median iterations", "more than 1 mm off the best [%]", "95 % of it [mm]", "µs")
-    note = "To 1 µm, at most 200 iterations. The best of all methods on a target is what can be had."
+    note = "To 1 µm, at most 200 iterations. The best of all methods on a target is the reference."
     return Table(f"{robot.name}: hard targets, {count} each, from standing", header, tuple(rows), note)
 
 

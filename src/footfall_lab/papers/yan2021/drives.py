@@ -106,7 +106,7 @@ def table(runs: dict[str, dict[str, Run]]) -> Table:
         for label, run in by.items()
     ]
     header = ("run", "controller", "error, rms [deg]", "largest [deg]", "torque, rms [N m]", "fell")
-    return Table("Model-based control beside joint PD, the same plans", header, tuple(rows))
+    return Table("Model-based control against joint PD, same plans", header, tuple(rows))
 
 
 def curves(runs: dict[str, dict[str, Run]], joint: str = KNEE) -> dict[str, tuple[ndarray, dict[str, ndarray]]]:

@@ -61,7 +61,11 @@ if TYPE_CHECKING:
 NAME = "yan2021"
 TITLE = "Motion plans and whole-body models of XiLing (Yan et al. 2021)"
 CONTINUOUS = 40.0  # [N m]: Table 1
-REPLAYS = {"walk": "The walk.", "trot": "The trot: the same way in half the time.", "postures": "Roll, pitch and yaw."}
+REPLAYS = {
+    "walk": "The walk.",
+    "trot": "The trot: the same distance in half the time.",
+    "postures": "Roll, pitch and yaw.",
+}
 SETTLED = setup(NAME)["settled"]  # of a step
 
 
@@ -533,16 +537,16 @@ SETTINGS = {
     "steps": f"{STEP:g} m long, {HEIGHT:g} m high, {SWING_TIME:g} s each; walk with three feet down (duty 3/4)",
     "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, weight fed forward",
     "simulation": "compliant contact, friction 0.8, linearly implicit, 1 ms",
-    "sensors": "typical noise of the library's; ideal ones beside; Butterworth filters of 40 Hz where it is said",
-    "drives": "rigid but for the burrs' runs; there rotors behind gears and the knee's belt, with chosen numbers",
+    "sensors": "typical noise of the library, and ideal sensors; Butterworth filters of 40 Hz where stated",
+    "drives": "rigid, except for the burrs: there with rotors behind gears and the knee's belt, with chosen numbers",
 }
 CAPTIONS = {
     "fig9": "Paths of body and feet in the plan, from the side and over time (figure 9).",
-    "fig10": "The same steps as a trot and as a walk: way of the body over time (figure 10).",
+    "fig10": "The same steps as a trot and as a walk: motion of the body over time (figure 10).",
     "fig11": "Knee torque of the right hind leg in a walk: whole-body model on the plan, and simulation (figure 11).",
-    "fig12": "Standing postures: body angles asked for and simulated (figure 12).",
+    "fig12": "Standing postures: commanded and simulated body angles (figure 12).",
     "fig13_14": "Yaw from -15 to 15 degrees in 0.9 s, and the knee's position and velocity (figures 13, 14).",
     "drives": "The knee's velocity of figure 14 with rigid drives, and with belt, play and friction.",
     "response": "Position error of a knee under joint PD, with the weight fed forward, and with screw torques.",
-    "sensed": "Joint torques from IMU, encoders and foot forces beside those that acted.",
+    "sensed": "Joint torques from IMU, encoders and foot forces, and those applied.",
 }

@@ -54,7 +54,7 @@ def progress(runs: dict[str, Run]) -> Figure:
             moved = rec.trunk_position[:, 0] - rec.trunk_position[0, 0]
             axis.plot(rec.time, moved, color=color, label=f"{name}, simulated")
         axis.set_xlabel("time [s]")
-        axis.set_ylabel("way of the body [m]")
+        axis.set_ylabel("position of the body [m]")
         axis.legend(loc="lower right")
         axis.set_title("the same steps as a trot and as a walk", loc="left")
         return figure
@@ -78,7 +78,7 @@ def knee_torque(times: ndarray, model: ndarray, simulated: ndarray, swinging: nd
         window = (times > first - 0.02) & (times < first + 0.39)
         spread = float(np.abs(simulated[window]).max(initial=1.0))
         near.set_ylim(-1.6 * spread, 1.6 * spread)
-        near.set_title("one swing, larger", loc="left")
+        near.set_title("one swing, enlarged", loc="left")
         near.set_xlabel("time [s]")
         whole.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2)
         return figure
@@ -147,7 +147,7 @@ def drives(runs: dict[str, Run], knee: str, window: tuple[float, float]) -> Figu
         rough.set_xlim(window[0] - 0.1, window[1] + 0.1)
         rough.set_ylim(-5.0, 5.0)
         whole.set_title(f"{knee.replace('_', ' ')} at its motor's encoder, yaw from -15 to 15 degrees", loc="left")
-        rough.set_title("burrs: what a mean over 21 ms leaves", loc="left")
+        rough.set_title("burrs: deviation from the mean over 21 ms", loc="left")
         whole.legend(loc="upper right", ncols=2)
         return figure
 
