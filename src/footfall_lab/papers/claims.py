@@ -346,7 +346,7 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
     published = [claim for claim in claims if not claim.ours]
     if not published:
         yes = sum(claim.verdict == "holds" for claim in claims)
-        return f"{name}: {yes} of {len(claims)} of our own questions answered yes"
+        return f"{name}: {yes} of {len(claims)} questions of our own answered yes"
     parts = []
     equations = counts(published, "equation")
     if sum(equations.values()):

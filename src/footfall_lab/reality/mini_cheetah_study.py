@@ -22,8 +22,8 @@ NAME = "mini_cheetah"
 TITLE = "A real Mini Cheetah: recordings without time stamps"
 SUMMARY = (
     "Recordings of a real Mini Cheetah (Lin, Zhang, Yu and Ghaffari 2021) in the air and on the ground. Their rows have"
-    " no time stamps; time is reconstructed from joint angles and rates, and checked against gyroscope, attitude and the"
-    " mean row time in the files."
+    " no time stamps; time is reconstructed from joint angles and rates, and checked against gyroscope, attitude and"
+    " the mean row time in the files."
 )
 CAPTIONS = {
     "time": "Intervals between readings of the joints; rotation by the attitude over that by gyroscope and this time."
