@@ -230,7 +230,7 @@ def table(rows: Sequence[Timing]) -> Table:
         "attitude over gyroscope",
         "left and right legs",
         "correlation, rows equally spaced",
-        "rebuilt",
+        "reconstructed",
         "IMU delay [ms]",
     )
 
