@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, known
 from footfall.contact.ground import checked_friction
-from footfall.contact.steps import Treads
+from footfall.contact.steps import NARROWEST, Treads
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Scalar
@@ -52,7 +52,7 @@ class Course(Treads):
             "bumps": (0.0, 0.3),
             "gap": (0.0, 2.0),
             "deep": (0.0, 2.0),
-            "tread": (0.04, 2.0),
+            "tread": (NARROWEST, 2.0),
             "phase": (0.0, 64.0),
             "start": (-1e3, 1e3),
             "fillet": (0.0, 0.01),
@@ -76,9 +76,19 @@ class Course(Treads):
         fraction = np.where(inside, along - self.tread, along) / size
         return k + np.where(inside, 0.5, 0.0), fraction, size, np.where(trenched, 0.5, 1.0)
 
-    def _depths(self) -> tuple[Scalar, ...]:
-        gap = self.gap
-        return (self.tread,) if issubclass(type(gap), float) and gap == 0.0 else (self.tread, gap)
+    def _treads_within(self, radius: float) -> int:
+        """As of ``Treads``. Two numbers in a row are a tread and a trench, which may be narrower than the radius.
+
+        Feet that are no wider than the narrowest tread meet the far side of a trench whose width is free, and less than
+        their radius, when they are over it.
+        """
+        tread = self.tread if known(self.tread) else NARROWEST
+        if known(self.gap) and self.gap == 0.0:
+            return super()._treads_within(radius)
+        if not known(self.gap):
+            return 1 if radius <= tread else 2 * int(np.ceil(radius / tread))
+        pairs, rest = divmod(radius, tread + self.gap)
+        return max(1, 2 * int(pairs) + (0 if rest <= 0.0 else 1 if rest <= min(tread, self.gap) else 2))
 
     def _depth(self, i: Scalar) -> Scalar:
         trenched = (self.gap > 0.0) & (i - np.floor(i + 0.25) > 0.25)

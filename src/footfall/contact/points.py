@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import known
 from footfall.contact.ground import Ground, Plane
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
@@ -269,7 +270,10 @@ def _rim_point(
 
 
 def _spokes(rim: float) -> int:
-    """Return how many points of half a rim are tried: one for every ``_ARC`` of it."""
+    """Return how many points of half a rim are tried: one for every ``_ARC`` of it; the most where it is a free
+    parameter."""
+    if not known(rim):
+        return 8 * _SPOKES
     return int(np.clip(np.ceil(np.pi * rim / _ARC), _SPOKES, 8 * _SPOKES))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, known
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
 from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
 
 _TINY = 1e-9  # [m]
+NARROWEST = 0.04  # [m] of treads that are free parameters
 _TREADS, _STAIRS = 20, 6  # steps of a flight, and of each flight of stairs
 _WIDE, _THICK = 50.0, 0.5  # half sizes of boxes in MuJoCo [m]
 
@@ -53,17 +54,21 @@ class Treads(Ground):
 
     def for_radius(self, radius: float) -> Ground:
         """Return treads that consider as many neighbours on either side as a sphere of this radius reaches."""
-        depths = self._depths()
-        known = all(issubclass(type(depth), float) for depth in depths)  # a traced number has none of these
-        if not known or radius <= min(depths):  # for free parameters: as for feet
+        if not known(radius):
+            raise InputError(
+                f"the radius of a foot cannot be a free parameter on {type(self).__name__}, which looks as many treads"
+                " far as the foot reaches: use one batch for each radius"
+            )
+        reach = self._treads_within(radius)
+        if reach == 1:
             return self
         wide = copy.copy(self)
-        object.__setattr__(wide, "_reach", int(np.ceil(radius / min(depths))))
+        object.__setattr__(wide, "_reach", reach)
         return wide
 
-    def _depths(self) -> tuple[Scalar, ...]:
-        """Return the depth of treads [m]."""
-        return (self.tread,)
+    def _treads_within(self, radius: float) -> int:
+        """Return the most treads that lie within a radius on one side; free treads count as the narrowest allowed."""
+        return max(1, int(np.ceil(radius / (self.tread if known(self.tread) else NARROWEST))))
 
     def _depth(self, i: Scalar) -> Scalar:
         """Return the depth of tread i [m]."""
@@ -230,4 +235,4 @@ class Steps(Treads):
             box.size = [0.5 * (end - start), _WIDE, 0.5 * (level - bottom)]
 
 
-__all__ = ["Steps", "Treads"]
+__all__ = ["NARROWEST", "Steps", "Treads"]
