@@ -223,7 +223,9 @@ def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
     )
     rises, normal = 0.5 * (ahead + behind), np.asarray(ground.frame(p), dtype=float)[:, 2]
     length = float(np.sqrt(rises @ rises))
-    if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # and the ground may end here
+    if (
+        not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0
+    ):  # nor is there a normal where the ground ends
         return
     if np.abs(normal - rises / length).max() > _SKEW:
         position, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))

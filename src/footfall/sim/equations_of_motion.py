@@ -83,7 +83,7 @@ class Modes:
     middle: dict[str, PyTree] = field(default_factory=dict)
 
 
-# velocities to which the accelerations of these modes lead
+# maps accelerations, and the modes in which they were found, to the resulting state
 Onward = Callable[[Robot, State, ndarray, float, Modes], State]
 
 

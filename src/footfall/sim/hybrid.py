@@ -38,7 +38,7 @@ from nptrace._types import Operand, PyTree, Scalar
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
 COORDINATES = ("minimal", "excess")
-_DAMPING = 1e-12  # threshold for empty rows, such as those across the plane of a planar machine
+_DAMPING = 1e-12  # damping of empty rows, such as those across the plane of a planar machine
 _INSTANT = 1e-13  # [s], accuracy of the time of a transition
 _STILL = 1e-9  # [m/s]: a slower landing foot has just lifted off
 _WORN = 0.02  # relative size of a pivot, compared with that when the coordinates were chosen

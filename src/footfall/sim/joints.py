@@ -430,7 +430,7 @@ def _motors(
         # a motor at its limit has a reduced gain: without any, a light joint would be thrown from limit to limit
         there = wanted - commanded_damping * about
         limited = np.clip(there, *torque_limits(robot, about))
-        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # and so has one without torque
+        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # zero torque is within the limits, too
         damping = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * commanded_damping
         motor = limited - damping * (rates - about)
     elif model.motor_limits and robot.actuators:

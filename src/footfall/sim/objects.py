@@ -60,7 +60,7 @@ class Edge:
     along: int
     which: int
     last: bool
-    has_corners: bool  # contacts at the ends of the edge, where it need not act
+    has_corners: bool  # whether corners touch at the ends of the edge, where it then need not
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +184,7 @@ class System:
     points: list[ContactPoint]
     v: Float[ndarray, "n"]
     loops: LoopConstraint | None
-    axes: list[Float[ndarray, "3 3"]]  # world in which each point has its own parameters
+    axes: list[Float[ndarray, "3 3"]]  # axes in the world for the components at each point
     width: int = 0
 
     def split(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], PyTree]:

@@ -66,8 +66,8 @@ from nptrace._types import Given
 
 CONTROLLERS = control_named.NAMES
 _RATE = 1000.0  # [Hz], approximate rate of controllers
-_ACCELERATES = 1.0  # [m/s²], of controllers that follow commands
-_WALKING_SPEED = 0.4  # [m/s], for controllers that follow commands when no speed is given
+_ACCELERATES = 1.0  # [m/s²], acceleration of controllers that follow commands
+_WALKING_SPEED = 0.4  # [m/s], speed of controllers that follow commands, unless given
 _FOR_STANCE = "C"  # with set A, low swing feet touch early, and in stance contact they then stick
 
 

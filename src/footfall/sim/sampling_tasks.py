@@ -62,7 +62,7 @@ def _weights(*names: str) -> Mapping[str, float]:
 class View:
     """A step of a rollout in units of the robot's size."""
 
-    R: Float[ndarray, "3 3"]  # roll and pitch of the base
+    R: Float[ndarray, "3 3"]  # orientation of the base
     v: Float[ndarray, "3"]  # velocity of the base, world axes
     rates: Float[ndarray, "3"]  # angular velocity, base axes
     high: float  # height of the base over its standing height
@@ -429,7 +429,7 @@ class Jump(ScaledTask):
 
     def cost(self, robot: Robot, now: Moment) -> float:
         see, w, length = self.view(robot, now), now.weights, self.scale.length
-        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # time of the flight
+        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # fraction of the flight
         push, flies = np.clip((now.t - self.begin) / 0.15 + 1.0, 0.0, 1.0), (s > 0.0) & (s < 1.0)
         crouch = np.clip((now.t - self.begin) / 0.25 + 1.6, 0.0, 1.0) * (1.0 - push)
         first = self.run_up if self.distance > 0.0 else 0.0

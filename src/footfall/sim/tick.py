@@ -2,7 +2,7 @@
 
     integrate_step   one step of the physics (``sim.step``)
     physics          the steps of a tick, under one joint command
-    tick the controller, and the physics under its command
+    tick             the controller, and the physics under its command
     rollout_tick     a tick as every rollout repeats it: from a state to the next, with selected rows
 
 All four are plain NumPy; ``sim.rollouts`` and ``sim.gpu`` compile their traces. A controller that cannot be

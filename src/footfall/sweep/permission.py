@@ -18,7 +18,7 @@ from pathlib import Path
 
 _SUFFIXES = tuple(importlib.machinery.all_suffixes())
 _MOST_FILES = 2000  # largest number of files that a permission covers
-_MOST_ENTRIES = 20_000  # largest number of folders searched
+_MOST_ENTRIES = 20_000  # largest number of folder entries searched
 _OTHERS_WRITE = 0o022
 
 

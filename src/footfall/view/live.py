@@ -60,7 +60,7 @@ OTHER_KEYS = (
     ("Pause or continue", "B"),
     ("One step", "N"),
 )
-PLAN_COLOR = (20, 150, 140)  # colours of planned paths
+PLAN_COLOR = (20, 150, 140)  # colour of planned paths
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
 

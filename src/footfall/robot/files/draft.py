@@ -39,7 +39,7 @@ class Shape:
     name: str = ""
     mesh: Path | None = None
     visual: bool = False
-    color: tuple[int, int, int] | None = None  # name of a visual shape, if the file gives one
+    color: tuple[int, int, int] | None = None  # colour of a visual shape, if the file gives one
     called: tuple[str, ...] = ()  # other names in the file: its mesh, its default class
 
 
