@@ -32,7 +32,7 @@ class StateSnapshot:
     def see(self, value: object, label: str) -> int | None:
         """Return what stands for a value in the note of its holder: its number, by which a later visit
         notes it, or nothing for a plain value, which is noted here under its own name."""
-        if type(value) in PLAIN or isinstance(value, np.generic):
+        if type(value) in PLAIN or (isinstance(value, np.generic) and not isinstance(value, np.void)):
             if isinstance(value, str):
                 self.words.add(value)
             self.note(label, type(value).__name__, repr(value))
