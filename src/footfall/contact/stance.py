@@ -45,6 +45,7 @@ _EXCESS = 1e-6  # [N], of friction
 _SINKING = 1e-9  # [m/s]
 _SHARINGS = 12  # of the load among the feet, at most
 _UNEQUAL = 1e4  # at most, of the damping of two feet
+_SAME = 1e-3  # of the velocities that contact changes: by as much sharing a load may change them
 
 
 @dataclass(frozen=True)
@@ -171,8 +172,11 @@ class Stance(ContactModel):
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no iteration helps.
+        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once, would
+        be let go by so much damping: what does not have the same effect is no share.
         """
+        effect = space.A @ impulses
+        close = _SAME * np.max(np.abs(effect))
 
         def once(_: float, carry: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
             best, least, slack, damped = carry
@@ -181,7 +185,8 @@ class Stance(ContactModel):
             damping = self.damping * np.stack([x for share in slack for x in (share, share, 1.0)])
             found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
             beyond = _excess(space, found)
-            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
+            same = np.max(np.abs(space.A @ found - effect)) <= close
+            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0) & same
             damped = nptrace.select(better, damping, damped)
             return nptrace.select(better, found, best), np.where(better, beyond, least), slack, damped
 
