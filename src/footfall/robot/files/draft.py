@@ -81,7 +81,7 @@ class Draft:
         if len(roots) > 1:
             first = ", ".join(roots[:8])
             raise ModelError(
-                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's root"
+                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree or choose the root"
                 " with root=NAME (--root NAME)"
             )
 
