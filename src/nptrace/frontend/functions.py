@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Element, Given, Operand
+from nptrace._types import Given, Operand
 from nptrace.frontend import linear_algebra
 from nptrace.frontend.array import (
     Array,
@@ -33,7 +33,7 @@ from nptrace.frontend.array import (
     wrap,
 )
 from nptrace.frontend.dispatch import UFUNCS, reduce
-from nptrace.frontend.scalar import Scalar, is_scalar, select
+from nptrace.frontend.scalar import Element, Scalar, is_scalar, select
 from nptrace.ir.refusal import refusal
 
 _where = np.frompyfunc(select, 3, 1)
