@@ -110,7 +110,7 @@ class Tracer:
             flags = np.where(condition, 1.0, 0.0)
             self.invalid_flags += [node_of(self.graph, x) for x in elements(flags)]
 
-    def _each(self, make: Callable[..., Node], *pytrees: PyTree) -> PyTree:
+    def _each(self, make: Callable[..., Node], *pytrees: object) -> PyTree:
         """Apply ``make`` to the numbers of pytrees of the same structure."""
         flat = [tree.flatten(pytree, truths=True) for pytree in pytrees]
         out = []
