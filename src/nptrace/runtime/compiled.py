@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import errors
-from nptrace._types import Given, PyTree
+from nptrace._types import Given
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
 from nptrace.errors import InputError
@@ -53,7 +53,7 @@ class Lowerable(Protocol):
 
 def compile(
     function: Callable,
-    *examples: PyTree,
+    *examples: object,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -159,7 +159,7 @@ def assemble(
     return made
 
 
-def program(function: Callable, *examples: PyTree, names: Sequence[str] | None = None) -> Program:
+def program(function: Callable, *examples: object, names: Sequence[str] | None = None) -> Program:
     """Return the traced program of a function, in single-assignment form: ``print(program_of(f, x))`` lists it.
 
     Args:
