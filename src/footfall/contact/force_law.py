@@ -45,7 +45,7 @@ class LinearisedForce:
 
     force: Float[ndarray, "3"]  # [N], at zero acceleration
     D: Float[ndarray, "3 3"]  # [kg]: dt times the decrease of the force with velocity
-    modes: Modes  # velocity at which it was evaluated
+    modes: Modes  # modes in which it was evaluated
     parts: PyTree = None  # further data that the model needs to update its modes
 
 

@@ -10,8 +10,8 @@ except for the normal, which closes any remaining gap. Which feet are in stance 
 - a foot enters stance when it would penetrate the ground in this step; a fast one also stops, which is
   the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
 - a foot is released when the ground would have to pull: the worst one first, then the step is solved again. It keeps
-its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
-force;
+  its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
+  force;
 - a free foot that the others push into the ground gets a normal row as well.
 
 Friction is assumed to suffice: a step whose forces leave the cone is counted and reported, but does not slip. Redundant

@@ -241,17 +241,16 @@ class _Similar:
 
 _SIMILAR = {
     "walk": _Similar(half_stride=0.14, height=0.14, period=4.8, duty=0.84, depth=0.012, kp=2.7, kd=0.37),
-    None: _Similar(
-        half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
-    ),  # any other gait, with its own duty and, except for a trot, its own period
+    # any other gait, with its own duty and, except for a trot, its own period
+    None: _Similar(half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30),
 }
 # fraction of the hip height: a foot lifted less drags; by how much a cycle may be lengthened to lift it higher
 _LEAST_LIFT, _MOST_SLOWER = 0.02, 2.0
 _WALKS = 0.7  # duty from which a gait counts as a walk
 _LOWER, _SPEED_MARGIN = 0.5, 0.9  # factors on the height of steps, on the motors' speeds
-_SPEED_TRIGGER = 1.2  # fraction of the motors' speeds: a smaller lag is made up later
+_SPEED_TRIGGER = 1.2  # multiple of the motors' speeds: a smaller excess is made up later
 _MAX_STIFFER = 6.0
-_STRAIGHT, _BENT = 0.85, 0.72  # of a leg: straighter than the one walk with knees bent alike, as most stand
+_STRAIGHT, _BENT = 0.85, 0.72  # of leg length: robots that stand straighter than the first walk bent to the second
 # hip heights off a diagonal that the normal trot tolerates: a Barkour's 0.10 works, 0.17 falls
 _MAX_OFF_DIAGONAL = 0.11
 

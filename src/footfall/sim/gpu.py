@@ -1,11 +1,11 @@
-"""Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
+"""Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
-Four threads per robot where legs are alike, one for each leg; one where they are not, or where there are robots enough
-to fill the card and a tick is so short that a thread has registers for all of it. Steps and the iterations within them
+There are four threads per robot, one for each leg, if legs are equal; one if they are not, or if there are enough
+robots to fill the GPU and a tick is short enough for the registers of a thread. Steps and the iterations within them
 are one loop, so that robots of a warp do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
-and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
+and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
 """
 
 from __future__ import annotations
@@ -38,18 +38,19 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
-FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
-SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
-LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
+FEW = 24576  # robots; below, one thread per robot leaves most of a large GPU idle
+# operations: more do not fit the registers of a thread, and four threads are faster for any number of robots
+SHORT = 5_000
+LONG = 20_000  # operations: solvers inside a tick differ from leg to leg
 WARP = 32  # threads
 BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
-# The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
-# denormals: a fifth of the time, and far below what single precision loses anyway.
+# The program itself determines where multiply-adds are fused. Quotients and roots are within two units in the last
+# place, without denormals: this takes a fifth of the time, with errors far below those of single precision.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 
 
 def cupy() -> ModuleType:
-    """Return CuPy with a working GPU; a missing one is refused with what to use instead."""
+    """Return CuPy with a working GPU; raise with an alternative if there is none."""
     try:
         import cupy
     except ImportError:
@@ -68,12 +69,12 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
-    what the legs do to the base in different orders: they agree to rounding, not to the bit.
-    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
-    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
-    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
-    free: parameters that differ between robots, as for ``ff.Batch``.
+    threads: 1 per robot, or 4, one for each leg. Unequal legs get 1, as shown by ``threads``. The two sum the legs'
+    effects on the base in different orders: they agree to rounding, not bit for bit. shortest, longest: numbers of
+    operations of a tick beyond which a robot gets 1 thread, regardless of ``threads``. one_loop: steps and their
+    iterations are one loop, so that robots of a warp do not wait for each other. If a launch makes few steps, all wait
+    for the slowest robot anyway, and nested loops are a tenth faster. free: parameters that differ between robots, as
+    for ``ff.Batch``.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class TickSource:
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
 
     def first_columns(self, n: int) -> list[np.ndarray]:
-        """Return the parts of the first states of n robots as rows, (number, 1) where all begin alike."""
+        """Return the parts of the initial states of n robots as rows, (number, 1) where all are equal."""
         found = []
         for x in states_at_rest(self.simulation.model, self.first, n, self.dtype):
             rows = x.reshape(n, -1).T if x.strides[0] else x[:1].reshape(1, -1).T
@@ -136,7 +137,7 @@ class TickSource:
         return found
 
     def rows(self, name: str) -> slice:
-        """Return where a part of the state (``q``, ``v``, ...) lies in its column."""
+        """Return the position of a part of the state (``q``, ``v``, ...) in its column."""
         at = 0
         for key, part in vars(self.first).items():
             size = number_count(part)
@@ -146,7 +147,7 @@ class TickSource:
         raise InputError(f"the state of a batch has no field '{name}'")
 
     def input_rows(self, path: str) -> slice:
-        """Return where a free parameter lies in the column of inputs and parameters."""
+        """Return the position of a free parameter in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
         numbered, at = {}, number_count(self.inputs)
@@ -179,7 +180,7 @@ class CudaKernel:
         self.shared = xp.zeros(1, dtype)
 
     def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
-        """Advance the state where it lies, in one launch."""
+        """Advance the state in place, in one launch."""
         self._launch(state.shape[1], state, inputs, self.shared, np.int32(steps))
 
     def evaluate(self, state: DeviceArray, inputs: DeviceArray, out: DeviceArray) -> None:

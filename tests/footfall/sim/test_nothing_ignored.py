@@ -82,7 +82,7 @@ def test_a_command_that_is_followed_is_not_talked_about():
 def test_a_batch_refuses_what_it_would_not_heed():
     with pytest.raises(ff.InputError, match="a batch takes no pushes"):
         ff.Batch(ROBOT, 2, pushes=[ff.Push(start=0.0, duration=0.1, force=(1.0, 0.0, 0.0))])
-    with pytest.raises(ff.InputError, match="commands of a batch stay until"):
+    with pytest.raises(ff.InputError, match="commands of a batch are constant until"):
         ff.Batch(ROBOT, 2, command=lambda t: ff.Command(forward=t))
     with pytest.warns(UserWarning, match="Hold does not follow forward"):
         ff.Batch(ROBOT, 2).set_command(forward=0.4)
@@ -197,7 +197,7 @@ def test_an_answer_the_other_way_round_is_told_so():
     def swapped(t, robot, sensed, command, memory):
         return memory, ff.JointCommand()
 
-    with pytest.raises(ff.InputError, match=r"got \(dict, JointCommand\): the other way round"):
+    with pytest.raises(ff.InputError, match=r"got \(dict, JointCommand\): in the wrong order"):
         ff.Simulation(ROBOT, swapped).run(0.01)
 
 
