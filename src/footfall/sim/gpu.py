@@ -42,7 +42,8 @@ FEW = 24576  # robots; below, one thread per robot leaves most of a large card i
 SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
 WARP = 32  # threads
-BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
+# threads per block, by threads per robot: warps of a block share the instructions they fetch
+BLOCKS = {1: 256, 2: 64, 4: 64}
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
@@ -91,8 +92,8 @@ class TickSource:
         free: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        if threads not in (1, 4):
-            raise InputError(f"threads {threads!r}: choose 1 or 4 threads per robot")
+        if threads not in BLOCKS:
+            raise InputError(f"threads {threads!r}: choose 1, 2 or 4 threads per robot")
         if block is not None and (block < 32 or block % 32):
             raise InputError(f"block {block!r}: choose a multiple of 32, the size of a warp")
         self.robot, self.dtype = robot, np.dtype(dtype)
@@ -107,14 +108,14 @@ class TickSource:
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads == 4 and shortest <= self.program.live_operations <= longest
+        legs = threads > 1 and shortest <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
         code = flattened_steps(code, self.layout) if one_loop else code
         lanes = vectorised(code, lanes=(4,)) if legs else None
-        self.threads = 1 if lanes is None else 4
+        self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
         self.one_loop = any(s.op == "steps" for s in walk(code.body))
-        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block)
+        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block, threads)
 
     def counted_text(self) -> str:
         """Return the source of a tick that also counts how often each of its steps is solved, as ``evaluate``."""
