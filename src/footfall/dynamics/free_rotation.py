@@ -51,7 +51,8 @@ def _locked(robot: Robot) -> Inertia:
 def _gyroscopic(I: Float[ndarray, "3 3"], span: float) -> Callable[[ndarray], ndarray]:  # noqa: E741 as in papers
     """x to -span I⁻¹(x x Ix), a quadratic form: of its 18 coefficients a robot alike on both sides has seven."""
     trace = np.trace(I)
-    I = np.where(np.abs(I) < _NOTHING * trace, 0.0, I) + _NOTHING * trace * np.eye(3)  # noqa: E741
+    # a product, not a choice: a moment that is zero by the robot's shape drops out of the trace, whatever its mass is
+    I = I * np.where(np.abs(I) < _NOTHING * trace, 0.0, 1.0) + _NOTHING * trace * np.eye(3)  # noqa: E741
     a, b, c = I[0], I[1], I[2]
     adjugate = np.stack([cross(b, c), cross(c, a), cross(a, b)])
     e, scale = np.eye(3), span / (a @ adjugate[0])

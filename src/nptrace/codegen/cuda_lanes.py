@@ -190,6 +190,13 @@ class LaneBody(Body):
             return e.new(e.element(area, at_lane([offset for _, offset in mine])))
         return e.new(_chosen([self.load(*location) for location in mine]))
 
+    def whole(self, operand: int, x: str, n: int) -> str:
+        """A constant that differs from lane to lane is an integer before the program runs."""
+        if operand not in self.program.wide or not self.is_number(operand):
+            return super().whole(operand, x, n)
+        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(self.constants[operand])]
+        return f"({at_lane(clamped)})"
+
     def load(self, area: str, offset: int) -> str:
         if area != "state":
             return super().load(area, offset)
