@@ -1,8 +1,9 @@
 """Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
 
-Four threads per robot where legs are alike, one for each leg; one where they are not, or where there are robots enough
-to fill the card and a tick is so short that a thread has registers for all of it. Steps and the iterations within them
-are one loop, so that robots of a warp do not wait for each other in every step.
+Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
+fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
+that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a warp
+do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
-FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
-SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
+FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
+SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
 WARP = 32  # threads
 # threads per block, by threads per robot: warps of a block share the instructions they fetch
@@ -69,8 +70,8 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
-    what the legs do to the base in different orders: they agree to rounding, not to the bit.
+    threads: 1 per robot, or 4, one for each leg, or 2. Legs that are not alike get 1; ``threads`` says so. One adds up
+    what the legs do to the base in another order than two and four: they agree to rounding, not to the bit.
     shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
     one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
     a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
@@ -202,6 +203,11 @@ class CudaBackend(CudaKernel):
         self.advance(ticks, state, inputs)
 
 
+def threads_for(n: int) -> int:
+    """Return how many threads a robot gets where legs are alike and a tick is not short."""
+    return 2 if n >= FEW[2] else 4
+
+
 class GpuBatch:
     """Many robots simulated on one GPU.
 
@@ -215,7 +221,7 @@ class GpuBatch:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
         if threads is None:
-            options |= {"threads": 4, "shortest": SHORT if n >= FEW else 0.0, "longest": LONG}
+            options |= {"threads": threads_for(n), "shortest": SHORT if n >= FEW[1] else 0.0, "longest": LONG}
         else:
             options["threads"] = threads
         self.source = TickSource(robot, controller, **options)
@@ -278,7 +284,7 @@ class GpuBatch:
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
-        As ``Batch.report``, where the robots of a warp are those that run together: 32, or 8 with four threads each.
+        As ``Batch.report``, where the robots of a warp are those that run together: 32 over the threads of each.
         The batch is not changed. The first call compiles a kernel that counts.
 
         Args:
