@@ -172,8 +172,8 @@ class Stance(ContactModel):
         """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
 
         Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once, would
-        be let go by so much damping: what does not have the same effect is no share.
+        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once,
+        would be let go by so much damping: what does not have the same effect is no share.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))
