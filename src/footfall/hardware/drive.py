@@ -129,7 +129,7 @@ class Driver:
         return self.reason
 
     def _is_newer(self, new: RobotState, last: RobotState | None) -> bool:
-        """Whether a state is of a robot that goes on: its clock and its sensors, and its joints where they are moved."""
+        """Whether a state is of a robot that goes on: its clock, its sensors, and its joints where they are moved."""
         if last is None or not np.isfinite(new.time):
             return True
         if new.time - last.time < _SLOWEST * (self.seconds - self._accepted):

@@ -2,8 +2,8 @@
 
 A permission is an empty file, named by a digest of the function's name, the study's folder and every file there that
 Python could import, the function's module first; bytecode in ``__pycache__`` is not imported (``plugins``). Where the
-module is, or what lies beside it, has changed: it has to be allowed again. What cannot be identified by its files (a module that is part of Python, a folder of thousands of files)
-is allowed for one run at a time.
+module is, or what lies beside it, has changed: it has to be allowed again. What cannot be identified by its files (a
+module that is part of Python, a folder of thousands of files) is allowed for one run at a time.
 """
 
 from __future__ import annotations
