@@ -180,9 +180,9 @@ class Stance(ContactModel):
     ) -> tuple[ndarray, Operand, ndarray]:
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping determines the distribution among redundant feet. A foot gets more of it the more of its friction it
-        uses, until all forces lie in their cones or no iteration helps. Damping this large would release feet that are
-        jammed and nearly redundant: impulses whose effect differs are rejected.
+        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
+        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once,
+        would be let go by so much damping: what does not have the same effect is no share.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))
