@@ -40,7 +40,7 @@ class Bound:
         self,
         function: Function,
         constant: Foreign,
-        examples: Sequence[PyTree],
+        examples: Sequence[object],
         free: Sequence[str],
         given: Mapping[str, Given],
     ) -> None:
@@ -58,7 +58,7 @@ class Bound:
             )
         self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
         self.names: list[str] = []
-        self.examples: list[PyTree] = []
+        self.examples: list[object] = []
         self.constants: dict[str, Given] = {}
         for position, (name, parameter) in enumerate(parameters.items()):
             if position < len(examples):
@@ -73,11 +73,11 @@ class Bound:
             self.names.append("parameters")
             self.examples.append({path: constant.parameter(path) for path in self.free})
 
-    def _input(self, name: str, example: PyTree) -> None:
+    def _input(self, name: str, example: object) -> None:
         self.names.append(name)
         self.examples.append(example)
 
-    def __call__(self, *arrays: PyTree) -> PyTree:
+    def __call__(self, *arrays: object) -> PyTree:
         while _waiting:  # the function is being traced: it was not in the cache
             _waiting.pop().start()
         constant = self.constant
@@ -226,12 +226,12 @@ def _is_example(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def _shapes(pytree: PyTree) -> str:
+def _shapes(pytree: object) -> str:
     leaves, _ = tree.flatten(pytree)
     return repr(([np.shape(x) for x in leaves], _structure(pytree)))
 
 
-def _structure(pytree: PyTree) -> object:
+def _structure(pytree: object) -> object:
     if isinstance(pytree, Mapping):
         return {k: _structure(v) for k, v in pytree.items()}
     if isinstance(pytree, (tuple, list)):

@@ -1,8 +1,9 @@
 """Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
-There are four threads per robot, one for each leg, if legs are equal; one if they are not, or if there are enough
-robots to fill the GPU and a tick is short enough for the registers of a thread. Steps and the iterations within them
-are one loop, so that robots of a warp do not wait for each other in every step.
+Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
+fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
+that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a warp
+do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
-FEW = 24576  # robots; below, one thread per robot leaves most of a large GPU idle
-# operations: more do not fit the registers of a thread, and four threads are faster for any number of robots
-SHORT = 5_000
-LONG = 20_000  # operations: solvers inside a tick differ from leg to leg
+FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
+SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
+LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
 WARP = 32  # threads
-BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
-# The program itself determines where multiply-adds are fused. Quotients and roots are within two units in the last
-# place, without denormals: this takes a fifth of the time, with errors far below those of single precision.
+# threads per block, by threads per robot: warps of a block share the instructions they fetch
+BLOCKS = {1: 256, 2: 64, 4: 64}
+# The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
+# denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 
 
@@ -69,12 +70,12 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 per robot, or 4, one for each leg. Unequal legs get 1, as shown by ``threads``. The two sum the legs'
-    effects on the base in different orders: they agree to rounding, not bit for bit. shortest, longest: numbers of
-    operations of a tick beyond which a robot gets 1 thread, regardless of ``threads``. one_loop: steps and their
-    iterations are one loop, so that robots of a warp do not wait for each other. If a launch makes few steps, all wait
-    for the slowest robot anyway, and nested loops are a tenth faster. free: parameters that differ between robots, as
-    for ``ff.Batch``.
+    threads: 1 per robot, or 4, one for each leg, or 2. Legs that are not alike get 1; ``threads`` says so. One adds up
+    what the legs do to the base in another order than two and four: they agree to rounding, not to the bit.
+    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
+    one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
+    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
+    free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class TickSource:
         free: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        if threads not in (1, 4):
-            raise InputError(f"threads {threads!r}: choose 1 or 4 threads per robot")
+        if threads not in BLOCKS:
+            raise InputError(f"threads {threads!r}: choose 1, 2 or 4 threads per robot")
         if block is not None and (block < 32 or block % 32):
             raise InputError(f"block {block!r}: choose a multiple of 32, the size of a warp")
         self.robot, self.dtype = robot, np.dtype(dtype)
@@ -108,14 +109,14 @@ class TickSource:
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads == 4 and shortest <= self.program.live_operations <= longest
+        legs = threads > 1 and shortest <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
         code = flattened_steps(code, self.layout) if one_loop else code
         lanes = vectorised(code, lanes=(4,)) if legs else None
-        self.threads = 1 if lanes is None else 4
+        self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
         self.one_loop = any(s.op == "steps" for s in walk(code.body))
-        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block)
+        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block, threads)
 
     def counted_text(self) -> str:
         """Return the source of a tick that also counts how often each of its steps is solved, as ``evaluate``."""
@@ -202,6 +203,11 @@ class CudaBackend(CudaKernel):
         self.advance(ticks, state, inputs)
 
 
+def threads_for(n: int) -> int:
+    """Return how many threads a robot gets where legs are alike and a tick is not short."""
+    return 2 if n >= FEW[2] else 4
+
+
 class GpuBatch:
     """Many robots simulated on one GPU.
 
@@ -215,7 +221,7 @@ class GpuBatch:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
         if threads is None:
-            options |= {"threads": 4, "shortest": SHORT if n >= FEW else 0.0, "longest": LONG}
+            options |= {"threads": threads_for(n), "shortest": SHORT if n >= FEW[1] else 0.0, "longest": LONG}
         else:
             options["threads"] = threads
         self.source = TickSource(robot, controller, **options)
@@ -278,7 +284,7 @@ class GpuBatch:
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
-        As ``Batch.report``, where the robots of a warp are those that run together: 32, or 8 with four threads each.
+        As ``Batch.report``, where the robots of a warp are those that run together: 32 over the threads of each.
         The batch is not changed. The first call compiles a kernel that counts.
 
         Args:

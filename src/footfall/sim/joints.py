@@ -536,16 +536,14 @@ def _with_end_stops(
     """Add a stiff spring and a damper beyond each limit, which only push back."""
     lower, upper = joint_values(robot, "lower"), joint_values(robot, "upper")
     out_torque, out_damping = [], []
+    gradient = model.stop_damping + dt * model.stop_stiffness
     for k in range(robot.nj):
         torque, gain = passive[k], damping[k]
-        for limit, sign in ((lower[k], 1.0), (upper[k], -1.0)):
-            if not np.isfinite(limit):
-                continue
-            depth = sign * (limit - q_J[k])
-            gradient = model.stop_damping + dt * model.stop_stiffness
-            push = model.stop_stiffness * depth - gradient * sign * rates[k]
-            hit = (depth > 0) & (push > 0)
-            torque, gain = torque + np.where(hit, sign * push, 0.0), gain + np.where(hit, gradient, 0.0)
+        if np.isfinite(lower[k]) or np.isfinite(upper[k]):
+            beyond = q_J[k] - np.clip(q_J[k], lower[k], upper[k])  # of one limit at most
+            push = -model.stop_stiffness * beyond - gradient * rates[k]
+            hit = push * beyond < 0.0
+            torque, gain = torque + np.where(hit, push, 0.0), gain + np.where(hit, gradient, 0.0)
         out_torque.append(torque)
         out_damping.append(gain)
     return np.stack(out_torque), np.stack(out_damping)

@@ -18,6 +18,8 @@ from numpy import ndarray
 
 import nptrace
 from footfall import compiling
+from footfall.adapters import unadapted
+from footfall.contact.stance import Stance
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.sweep import Model
 from footfall.control.optimal.trajectory import Expansion
@@ -60,6 +62,8 @@ class StepProblem:
     ) -> None:
         if world.objects:
             raise InputError("optimization supports only the robot: remove the objects")
+        if isinstance(unadapted(world.contact), Stance):  # a knot does not know which feet stand: all would land in it
+            raise InputError("optimization does not support stance contact, whose feet are remembered: use compliant")
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
         self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from footfall.errors import FootfallError
+from footfall.plugins import USER_FOLDERS
 from footfall.sweep.item import FAILED
 from footfall.sweep.study import SIMULATE, Item, Study
 from nptrace._types import Json
@@ -108,7 +109,7 @@ class _Worker:
         self.common, self.events = common, events
         self.items: list[Item] = []
         self.ready = False
-        paths = os.pathsep.join(path for path in sys.path if path)
+        paths = os.pathsep.join(path for path in sys.path if path and path not in USER_FOLDERS)  # found as here
         self.process = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,

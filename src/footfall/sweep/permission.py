@@ -1,9 +1,9 @@
 """Permission to run user code in a study, stored in the user's own folder and never beside the study.
 
 A permission is an empty file, named by a digest of the function's name, the study's folder and every file there that
-Python could import, the function's module first. If the module, or a file beside it, has changed, it must be allowed
-again. Code that cannot be identified by its files (a module that is part of Python, a folder of thousands of files) is
-allowed for one run at a time.
+Python could import, the function's module first; bytecode in ``__pycache__`` is not imported (``plugins``). Where the
+module is, or what lies beside it, has changed: it has to be allowed again. What cannot be identified by its files (a
+module that is part of Python, a folder of thousands of files) is allowed for one run at a time.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _named(place: Path) -> list[Path]:
 def _importable(folder: Path) -> Iterator[Path]:
     """Yield files importable from a folder, up to one more than the limit."""
     count = 0
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name != "__pycache__" and not name.startswith("."))
         count += len(folders) + len(names)
         if count > _MOST_ENTRIES:

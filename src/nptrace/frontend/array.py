@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import numeric
-from nptrace._types import Element, Operand
-from nptrace.frontend.scalar import Scalar, number, truth_of
+from nptrace._types import Operand
+from nptrace.frontend.scalar import Element, Scalar, number, truth_of
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.refusal import refusal
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Element, Operand
+from nptrace._types import Operand
 from nptrace.frontend.array import (
     Array,
     Axis,
@@ -26,17 +26,17 @@ from nptrace.frontend.array import (
     wrap,
 )
 from nptrace.frontend.elementary import PAIR, TWO_RESULTS, UNARY
-from nptrace.frontend.scalar import Scalar
+from nptrace.frontend.scalar import Element, Rule, Scalar
 from nptrace.ir.refusal import refusal
 
 REMEDY = "write it with arithmetic, np.where, lookup or repeat, or do it outside the traced function"
 
 
-def _unary(rule: Callable[[Element], Element], ufunc: np.ufunc) -> np.ufunc:
+def _unary(rule: Callable[[Scalar], Scalar], ufunc: np.ufunc) -> np.ufunc:
     return np.frompyfunc(lambda a: rule(a) if type(a) is Scalar else ufunc(a), 1, 1)
 
 
-def _pair(rule: Callable[[Element, Element], Element], ufunc: np.ufunc) -> np.ufunc:
+def _pair(rule: Rule, ufunc: np.ufunc) -> np.ufunc:
     def one(a: Element, b: Element) -> Element:
         if type(a) is not Scalar and type(b) is not Scalar:
             return ufunc(a, b)

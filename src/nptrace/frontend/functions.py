@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Element, Given, Operand
+from nptrace._types import Given, Operand
 from nptrace.frontend import linear_algebra
 from nptrace.frontend.array import (
     Array,
@@ -33,7 +33,7 @@ from nptrace.frontend.array import (
     wrap,
 )
 from nptrace.frontend.dispatch import UFUNCS, reduce
-from nptrace.frontend.scalar import Scalar, is_scalar, select
+from nptrace.frontend.scalar import Element, Scalar, is_scalar, select
 from nptrace.ir.refusal import refusal
 
 _where = np.frompyfunc(select, 3, 1)
@@ -442,7 +442,9 @@ _ORDER = "the order of traced values is not known; use np.minimum, np.maximum an
 _PLACE = "where traced values lie is not known; use np.where(condition, a, b)"
 REMEDIES = {
     **dict.fromkeys(_named("det eig eigh eigvals eigvalsh svd lstsq qr matrix_rank", np.linalg), _SOLVE),
-    np.linalg.pinv: "its rank depends on values; damped: J.T @ np.linalg.solve(J @ J.T + c**2 * np.eye(m), x)",
+    np.linalg.pinv: (
+        "its rank depends on values; the damped form is J.T @ np.linalg.solve(J @ J.T + c**2 * np.eye(m), x)"
+    ),
     **dict.fromkeys(_named("sort argsort argmax argmin median quantile percentile unique searchsorted"), _ORDER),
     **dict.fromkeys(_named("nonzero flatnonzero argwhere extract compress place putmask put"), _PLACE),
     np.array_equal: "== on traced values is a mistake in floating point; use np.abs(a - b) < tolerance",

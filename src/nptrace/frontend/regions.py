@@ -4,11 +4,11 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from nptrace._types import Element, Operand, PyTree
+from nptrace._types import Operand, PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend import tree
 from nptrace.frontend.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
-from nptrace.frontend.scalar import Scalar, node_of, truth_of
+from nptrace.frontend.scalar import Element, Scalar, node_of, truth_of
 from nptrace.ir.assumption import Assumption
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.philox import Part
@@ -110,7 +110,7 @@ class Tracer:
             flags = np.where(condition, 1.0, 0.0)
             self.invalid_flags += [node_of(self.graph, x) for x in elements(flags)]
 
-    def _each(self, make: Callable[..., Node], *pytrees: PyTree) -> PyTree:
+    def _each(self, make: Callable[..., Node], *pytrees: object) -> PyTree:
         """Apply ``make`` to the numbers of pytrees of the same structure."""
         flat = [tree.flatten(pytree, truths=True) for pytree in pytrees]
         out = []

@@ -39,7 +39,7 @@ class Trace:
 
 def trace(
     function: Callable[..., PyTree],
-    *examples: PyTree,
+    *examples: object,
     differentiable: bool = False,
     track_validity: bool = False,
     assume_valid: bool = False,
@@ -155,7 +155,7 @@ def _translated(active: Tracer, error: Exception) -> TraceError | None:
 
 def verify(
     function: Callable[..., PyTree],
-    *examples: PyTree,
+    *examples: object,
     samples: int = 3,
     tolerance: float = 1e-9,
     seed: int = 0,

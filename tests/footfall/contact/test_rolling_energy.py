@@ -6,7 +6,7 @@ from rolling_carts import CONTACTS, GROUNDS, TYRE, cart, cases, gains, most, pas
 
 import footfall as ff
 from footfall.contact.course import Course
-from footfall.contact.points import Sphere, contact_points
+from footfall.contact.points import Sphere, contact_points, spheres_of
 from footfall.kinematics.forward import body_poses, joint_transforms, poses_in_base
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
@@ -57,6 +57,27 @@ def test_wheels_under_hard_contact_gain_no_energy_and_stay_on_the_ground(ground,
         for pose in body_poses(robot, q)[1:]:
             rim = 0.07 * (np.cos(angles)[:, None] * pose.R[:, 0] + np.sin(angles)[:, None] * pose.R[:, 2])
             assert np.min(subject.distance((pose.p + rim).T)) - TYRE > -3e-3
+
+
+@pytest.mark.parametrize(
+    ("ground", "kind", "radius", "yaw"),
+    [
+        ("field of 0.05 m", "balls", 0.03, 1.1),
+        pytest.param("field of 0.07 m", "wheels", 0.05, 0.0, marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_jammed_among_steep_cells_is_held_and_gains_no_energy(ground, kind, radius, yaw):
+    """One ball was let go, sank by its radius and was thrown out; gaps of two wheels were closed against each other.
+
+    They had 14 and 60 times their energy then, by forces of up to 150 GN.
+    """
+    robot, subject = cart(kind, radius), GROUNDS[ground]
+    energy, recording = energies(kind, radius, subject, "stance", yaw=yaw, recorded=True)
+    assert energy.max() <= energy[0] * (1.0 + most(subject, "stance"))
+    for q in recording.q[::20]:
+        X = joint_transforms(robot, q)
+        points = contact_points(robot, X, poses_in_base(robot, X), spheres_of(robot), subject)
+        assert min(point.distance for point in points) > -2e-3
 
 
 @pytest.mark.parametrize("ground", ["course of narrow bumps", "course of gaps"])
