@@ -194,7 +194,7 @@ class LaneBody(Body):
         """A constant that differs from lane to lane is an integer before the program runs."""
         if operand not in self.program.wide or not self.is_number(operand):
             return super().whole(operand, x, n)
-        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(self.constants[operand])]
+        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(list(self.constants[operand]))]
         return f"({at_lane(clamped)})"
 
     def load(self, area: str, offset: int) -> str:

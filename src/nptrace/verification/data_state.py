@@ -204,8 +204,8 @@ def _refill(value: Foreign, held: Foreign) -> None:
         (value.extend if isinstance(value, (list, deque)) else value.update)(held)
 
 
-def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
-    kind = type(value)
+def _visit_object(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
+    kind: Foreign = type(value)
     if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
