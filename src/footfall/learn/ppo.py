@@ -33,7 +33,7 @@ Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
 
 
 def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
-    """Return layers with orthogonal columns of length √2, that of the last layer ``last``, with zero biases."""
+    """Return layers with orthogonal columns of length √2 (``last`` in the last layer), and zero biases."""
     layers: Weights = []
     for k, (a, b) in enumerate(pairwise(sizes)):
         Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))

@@ -77,7 +77,7 @@ def compare(simulation: Simulation, duration: float = 10.0, progress: Progress =
         progress: True shows a bar; a function is called with (what, ticks done, ticks in all).
 
     Returns:
-        Both recordings, with a table of how far they are apart: ``print(ff.compare(sim))``.
+        Both recordings, with a table of their differences: ``print(ff.compare(sim))``.
     """
     if not isinstance(simulation, Simulation):
         raise InputError(f"compare takes a Simulation, got {type(simulation).__name__}")

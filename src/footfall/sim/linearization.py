@@ -303,15 +303,15 @@ class LinearStep:
     in stance.
 
     Args:
-        world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
-            are taken.
-        dt: [s]; 1 ms for a world unless given.
+        world: A ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
+            are used.
+        dt: Step [s]; 1 ms for a world unless given.
         by: One or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
             world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
-        steps: How many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
-            of them together.
-        exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
-            all of them; without, that direction is held, which is faster.
+        steps: Number of steps of dt for which the command is held, 1 for a world unless given; the derivative is that
+            of all of them together.
+        exact: Differentiate through all iterations in which a sliding foot's direction was found; without, that
+            direction is held constant, which is faster.
         free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """

@@ -200,7 +200,7 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
     """Return the state after a tick, with the parts present in the state before it; with ``rows``, also these.
 
     Args:
-        rows: what a rollout keeps of a tick beside the state that is handed on: "command" and fields of ``RunState``.
+        rows: Quantities that a rollout keeps from a tick besides the next state: "command" and fields of ``RunState``.
 
     Returns:
         The next state, or with rows (the next state, a dictionary of the rows by name).
