@@ -175,7 +175,7 @@ class Planned(ABC):
         return np.full(self.size(robot), -np.inf), np.full(self.size(robot), np.inf)
 
     def at_rate(self, rate: float) -> Planned:
-        """Return it for rollouts with a given number of steps per second."""
+        """Return the planned quantity for rollouts at a given rate [Hz]."""
         return self
 
     @abstractmethod
