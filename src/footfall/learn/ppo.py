@@ -53,9 +53,7 @@ def activation_derivative(given: ndarray, activation: str) -> ndarray:
 def backward(
     weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
 ) -> list[ndarray]:
-    """Return gradients with respect to W and b of every layer, from their outputs and a loss's derivative by the
-    last.
-    """
+    """Return gradients in W and b of every layer, from their outputs and a loss's derivative in the last output."""
     gradients: list[ndarray] = []
     ones = np.ones(len(slope), slope.dtype)  # a product sums rows faster than a sum over the first axis
     for k in range(len(weights) - 1, -1, -1):

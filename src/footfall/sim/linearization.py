@@ -296,7 +296,7 @@ class Linearised(Summarised):
 
 
 class LinearStep:
-    """The compiled step of a world, with its derivatives by the state and by ``by``.
+    """The compiled step of a world, with its derivatives with respect to the state and to ``by``.
 
     With contact models that have memory (stance, complementarity), the step of a simulation starts with its present
     contact memory, ``simulation.state.contact``, as its next step does; that of a world starts like a run, with no foot
@@ -513,8 +513,9 @@ def linearize(
 ) -> Linearised | LinearisedLoop:
     """Linearize a simulation step at one state, or at n states at once.
 
-    ``linearize(simulation)`` without a state linearizes the closed loop, controller and physics, of its next ``ticks``,
-    by everything that one tick passes to the next and by the user's command. Compiled code is kept between calls.
+    ``linearize(simulation)`` without a state linearizes the closed loop of controller and physics over its next
+    ``ticks``, with respect to everything that one tick passes to the next and to the user's command. Compiled code is
+    kept between calls.
 
     Args:
         world: A simulation, or a ``World``.

@@ -258,8 +258,8 @@ def states_at_rest(model: SimulationModel, first: RunState, n: int, dtype: DType
         shape = (n, *np.shape(of_one))
         if np.shape(of_all) not in (shape, shape[1:]):
             raise InputError(
-                f"controller {model.acting.name}: memory_of_robots gave an array of shape {np.shape(of_all)}, and must"
-                f" give {shape[1:]}, or {shape} where robots differ"
+                f"controller {model.acting.name}: memory_of_robots returned an array of shape {np.shape(of_all)}, but"
+                f" must return {shape[1:]}, or {shape} where robots differ"
             )
         found.append(np.broadcast_to(np.asarray(of_all, dtype), shape))
     return found
