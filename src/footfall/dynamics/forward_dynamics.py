@@ -19,7 +19,7 @@ from footfall.spatial.gravity import GRAVITY
 
 
 def generalised(robot: Robot, tau: Float[ndarray, "nj"] | Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return joint torques (nj) as generalised forces (nv): Sᵀτ. Already generalised forces pass unchanged."""
+    """Return joint torques (nj) as generalised forces (nv): Sᵀτ. Forces that are already generalised pass unchanged."""
     if np.shape(tau) == (robot.nv,):
         return tau
     if np.shape(tau) != (robot.nj,):

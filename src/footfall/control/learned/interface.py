@@ -122,7 +122,7 @@ class Interface:
 
     # -- words -------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Given]:
-        """Return it as plain values under the keys of files."""
+        """Return the interface as plain values, with the keys used in files."""
         return {
             "robot": self.robot,
             "joint_names": list(self.joints),
