@@ -13,7 +13,7 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, finite
-from nptrace._types import Given
+from nptrace._types import Given, Scalar
 
 
 def is_number(value: object) -> bool:
