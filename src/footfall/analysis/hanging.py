@@ -50,7 +50,7 @@ _STEP = 1e-3  # [s], about
 _LEAST_ROWS = 200
 _RATES = (1.0, 1e4)  # [1/s], accepted rates of rows
 _FARTHEST = 1e6  # [rad], largest joint angle accepted
-_MOST_BYTES = 1 << 28  # most rows in a file: twenty minutes of twelve joints at 1 kHz
+_MOST_BYTES = 1 << 28  # largest file: twenty minutes of twelve joints at 1 kHz
 
 
 @dataclass(frozen=True)

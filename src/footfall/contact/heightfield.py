@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 FILES = (".png", ".npy")
 GRAIN = 1e-5  # [m], resolution of heights in recordings
 _LARGEST = 4_000_000  # largest number of nodes
-_HOLE = np.iinfo(np.int32).min  # version of packed heights in recordings
+_HOLE = np.iinfo(np.int32).min  # value of a hole in recordings
 _ROUGHEST = 1.0  # [m]: higher terrain has cliffs on which no foot finds a hold
 _THICK = 0.5  # [m] below the lowest node in MuJoCo
 

@@ -10,8 +10,8 @@ except for the normal, which closes any remaining gap. Which feet are in stance 
 - a foot enters stance when it would penetrate the ground in this step; a fast one also stops, which is
   the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
 - a foot is released when the ground would have to pull: the worst one first, then the step is solved again. It keeps
-its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
-force;
+  its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
+  force;
 - a free foot that the others push into the ground gets a normal row as well.
 
 Friction is assumed to suffice: a step whose forces leave the cone is counted and reported, but does not slip. Redundant
@@ -180,9 +180,9 @@ class Stance(ContactModel):
     ) -> tuple[ndarray, Operand, ndarray]:
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping determines the distribution among redundant feet. A foot gets more of it the more of its friction it
-        uses, until all forces lie in their cones or no iteration helps. Damping this large would release feet that are
-        jammed and nearly redundant: impulses whose effect differs are rejected.
+        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
+        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once,
+        would be let go by so much damping: what does not have the same effect is no share.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))

@@ -3,8 +3,8 @@
     f_t = -μ(|u|) f_n u / |u|,   μ rising smoothly from 0 to μ_s over v_s, and on to μ_d over v_d
 
 The slope μ f_n / v_s is far too steep for explicit steps, and neither f_n nor the direction of u at the end of the step
-is known at its start: a landing foot's damper alone can turn thousands of newtons into zero. So a
-sphere is in one of two modes, each linear in the velocity at the *end* of the step.
+is known at its start: a landing foot's damper alone can turn thousands of newtons into zero. So a sphere is in one
+of two modes, each linear in the velocity at the *end* of the step.
 
     sticks:    f_t = -k u⁺,                          k = μ(|u|) f_e / |u| with the elastic force f_e
     slides:    f_t = -μ f_n⁺ t - k (1 - t tᵀ) u⁺,    t the direction of slip; k rotates the force with the slip

@@ -142,7 +142,7 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     if robot not in shipped():  # a robot's name, which may come from a file, is not used as a path
         raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
-    assert isinstance(policy, Policy)  # robots that footfall has a policy for
+    assert isinstance(policy, Policy)  # footfall's own policies are of this class
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' supports only the gait '{policy.gait.name}', not '{gait}'")
     return policy

@@ -25,7 +25,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 
 TRUNK, LEFT, RIGHT, FOOT = (92, 104, 120), (46, 117, 182), (214, 110, 40), (40, 46, 54)
-MOST_TRIANGLES = 60_000  # colour of a robot drawn from meshes
+MOST_TRIANGLES = 60_000  # for a robot drawn from meshes
 _SMALL = 60  # triangles that a mesh keeps, however many others there are
 
 

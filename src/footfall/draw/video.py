@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KINDS = (".gif", ".mp4")
 FORCE, INSIDE, OUTSIDE, PATH = (190, 8, 28), (16, 150, 90), (230, 140, 0), (120, 60, 200)
-EYE = np.array([1.15, -1.75, 0.75])  # distance of the camera from the robot, over its size
+EYE = np.array([1.15, -1.75, 0.75])  # position of the camera relative to the robot, in robot sizes
 _TRIANGLES, _AROUND = 12_000, 14
 _TILES = (np.array([236.0, 239.0, 243.0]), np.array([224.0, 229.0, 235.0]))
 _SEEN = 9.0  # distance at which the ground fades, in robot sizes

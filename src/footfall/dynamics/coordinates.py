@@ -43,8 +43,7 @@ def configuration_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, 
 
 
 def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float) -> Float[ndarray, "nq"]:
-    """Return q after moving for dt with constant v, whose components are constant in the *initial* base axes for the
-    position.
+    """Return q after moving for dt with constant v, in *initial* base axes for the position.
 
     Args:
         robot: The robot.

@@ -55,7 +55,8 @@ def _gyroscopic(I: Float[ndarray, "3 3"], span: float) -> Callable[[ndarray], nd
     robot.
     """
     trace = np.trace(I)
-    I = np.where(np.abs(I) < _NOTHING * trace, 0.0, I) + _NOTHING * trace * np.eye(3)  # noqa: E741
+    # a product, not a choice: a moment that is zero by the robot's shape drops out of the trace, whatever its mass is
+    I = I * np.where(np.abs(I) < _NOTHING * trace, 0.0, 1.0) + _NOTHING * trace * np.eye(3)  # noqa: E741
     a, b, c = I[0], I[1], I[2]
     adjugate = np.stack([cross(b, c), cross(c, a), cross(a, b)])
     e, scale = np.eye(3), span / (a @ adjugate[0])

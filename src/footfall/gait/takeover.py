@@ -65,9 +65,9 @@ class Takeover:
     second: WalkPlan | PosturePlan
     when: float
     landings: Float[ndarray, "4"] = field(init=False)  # last touchdown of each foot before the new plan lifts it [s]
-    # Hermite data of the body's transition to the new path: position and velocity
-    _anchor: tuple[float, float, float] = field(init=False)
-    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: position and velocity
+    _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
+    # start of the body's transition to the new path: position and velocity
+    _begin: Float[ndarray, "2 6"] = field(init=False)
     _moved: WalkPlan | PosturePlan = field(init=False)
 
     def __post_init__(self) -> None:

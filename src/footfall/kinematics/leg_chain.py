@@ -25,7 +25,7 @@ from footfall.spatial.vector import cross
 from nptrace._types import Operand, Scalar
 
 Vector = tuple[float, float, float]
-Values = Sequence[Scalar] | ndarray  # moving joint types
+Values = Sequence[Scalar] | ndarray  # joint values
 _SNAP = 1e-10  # rounding of angles in model files: a component this close to an integer is that integer
 _PARALLEL = 1e-9  # tolerance of an axis [rad]
 

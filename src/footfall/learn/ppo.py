@@ -122,7 +122,7 @@ class Settings:
     """Constants of a training."""
 
     hidden: tuple[int, ...] = (64, 64)
-    activation: str = "tanh"  # sizes of hidden layers
+    activation: str = "tanh"  # between layers
     steps: int = 24  # ticks of every robot between updates
     epochs: int = 5
     rows: int = 8192  # approximate size of a minibatch

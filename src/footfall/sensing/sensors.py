@@ -219,7 +219,7 @@ class SensorWrapper(ControllerWrapper):
 
     @property
     def info(self) -> ControllerInfo:
-        return replace(self.wrapped.info, needs_sensors=False)  # as keys of the noise
+        return replace(self.wrapped.info, needs_sensors=False)  # the sensors are here
 
     def start(self, robot: Robot) -> dict[str, PyTree]:
         memory: dict[str, PyTree] = {
@@ -279,9 +279,8 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        foot_force_B = forces @ to_rotation(
-            sensed.q[3:7]
-        )  # a sensor rotates with the robot, whatever its controller's model is
+        # a sensor rotates with the robot, whatever its controller's model is
+        foot_force_B = forces @ to_rotation(sensed.q[3:7])
         imu = Inertial(seen["acceleration"], seen["gyro"])
         return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 

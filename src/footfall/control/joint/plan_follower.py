@@ -42,7 +42,7 @@ from footfall.spatial.rotation import from_euler
 from nptrace._types import Given, Operand, Scalar
 
 _RATE_INTERVAL = 1e-3  # [s] over which joint rates are differenced
-# [s] between checks of a plan's reach, and their maximum number: later cycles repeat the first
+# [s] between checks of a plan's reach, and their duration: later cycles repeat the first
 _CHECK_INTERVAL, _CHECKED_DURATION = 0.1, 10.0
 _REGULARISATION = 1e-6  # fraction of the weights' system, so that two feet in line can share a load
 

@@ -97,7 +97,7 @@ class Interface:
     action_scale: Float[ndarray, "n"]
     rate: float  # [Hz]
     terms: tuple[str, ...]
-    scales: tuple[float, ...]  # clip of each term
+    scales: tuple[float, ...]  # scale of each term
     clips: tuple[float, ...]
     unit: str = "rad"
     frame: str = "base"  # axes in which velocities are given

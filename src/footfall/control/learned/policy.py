@@ -193,7 +193,7 @@ class Policy(Summarised, Controller):
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
     joints: tuple[str, ...] = ()  # joints of the robot that it was trained on, in order; () if unknown
-    task: str = "walk"  # gait that it was trained for
+    task: str = "walk"  # task that it was trained for
     ground: Ground | None = None  # terrain around the robot, if it observes it
 
     NOT_IN_DIGEST = ("joints", "task")

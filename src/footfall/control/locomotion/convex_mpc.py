@@ -25,7 +25,7 @@ from nptrace.solve import stagewise
 MPC_INTERVAL = 0.04  # [s]
 _SAMPLES_PER_INTERVAL = 8  # fractions of a step of the MPC at which a schedule is read
 MIN_STANCE_SHARE = 0.05  # fraction of a stage for which a foot must be in stance to carry load in it
-MIN_FORCE = 0.02  # fraction of the robot's weight, for a stance foot
+MIN_FORCE = 0.02  # smallest force on a stance foot, as a fraction of the robot's weight
 _ITERATIONS, _TOLERANCE = 20, 1e-9
 
 
@@ -56,7 +56,7 @@ class MpcInput:
     friction: Scalar
     down: Float[ndarray, "4"]
     stand: Float[ndarray, "4 3"]  # soles, at their present or future positions [m]
-    phase: Float[ndarray, "4"]  # delay of every leg [cycles]
+    phase: Float[ndarray, "4"]  # phase of every leg [cycles]
     is_walking: Scalar  # 1 while the gait runs
     timing: Float[ndarray, "2"]  # duty, period [s]
 

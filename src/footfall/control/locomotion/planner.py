@@ -124,7 +124,7 @@ class Kinematics:
     J: Float[ndarray, "4 3 nv"]  # Jacobians of the feet, linear
     J_turn: Float[ndarray, "4 3 nv"]  # angular
     bias_J: Float[ndarray, "4 6"]  # Jdot v of the feet: angular, linear
-    radii: Float[ndarray, "4"]  # lowest points of the feet [m]
+    radii: Float[ndarray, "4"]  # radii of the feet [m]
 
     @staticmethod
     def of(robot: Robot, sensed: Sensed) -> Kinematics:
@@ -177,7 +177,7 @@ def command_reference(
 ) -> CommandReference:
     """Clip and smooth the command, and integrate it into a desired pose close to the current one."""
     q, yaw, dt = kinematics.q, kinematics.yaw, model.dt
-    highest = GEARS[-1]  # gears of the gaits by speed, which a command may shift up
+    highest = GEARS[-1]  # with gaits by speed, a command may shift up to the highest
     by_gait = model.fastest(memory.timing[0], memory.timing[1])
     max_speed = np.where(memory.reflex.has("speed_gait"), model.fastest(highest.duty, highest.period), by_gait)
     limits = np.array([max_speed, COMMAND_LIMITS.sideways, COMMAND_LIMITS.turn])

@@ -54,7 +54,7 @@ class ReflexPD(Controller):
     friction: float = 0.6  # assumed unless feet slide
     inverse: str = "closed"  # as in JointPD
 
-    info = ControllerInfo(traceable=False)  # log of reflexes as they act
+    info = ControllerInfo(traceable=False)  # reflexes are logged as they act
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):

@@ -31,7 +31,7 @@ NO_TORQUE_LIMIT_FRACTION = 0.7
 MAX_TORQUE_PER_MASS = 20.0  # torque limits beyond this, times the mass, are ignored [N m/kg]
 SWING_PEAK_RATIO = 1.875  # peak over mean speed of a minimum-jerk swing
 SWING_HEIGHT = 0.8  # fraction of the hip's height at which a foot swings past it
-MOTOR_SPEED_MARGIN = 1.2  # fraction of a motor's top speed at the fastest point of a swing: it can catch up later
+MOTOR_SPEED_MARGIN = 1.2  # peak speed of a swing over a motor's top speed: the lag is made up later
 
 
 @dataclass(frozen=True)

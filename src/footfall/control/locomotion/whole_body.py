@@ -74,9 +74,8 @@ class Tasks:
     free: Float[ndarray, "nj nj"]  # these motions: ``posture.free_motions``
     down: Float[ndarray, "4"]
     normal: Float[ndarray, "3"]
-    stop_accelerations: Float[
-        ndarray, "4 3"
-    ]  # desired accelerations of contact points in stance: none unless they slip
+    # desired accelerations of contact points in stance: none unless they slip
+    stop_accelerations: Float[ndarray, "4 3"]
     reach: ReachTask | None = None  # task of an arm
 
 

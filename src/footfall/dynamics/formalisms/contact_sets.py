@@ -6,7 +6,7 @@ one solution):
 - *Over-constrained*: the rows of J depend on each other, so the ground can push in a pattern that moves nothing.
   Forward dynamics then has one acceleration, or none, and never one set of forces.
 - *Internal forces*: from two stance feet on, forces that cancel in the base rows can be balanced by joint torques.
-Forward dynamics is not affected (torques are given), inverse dynamics without measured foot forces is.
+  Forward dynamics is not affected (torques are given), inverse dynamics without measured foot forces is.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def stance_dynamics(
     free, _ = constrained_dynamics(robot, q, v, tau, np.zeros(robot.nf), gravity)
     wanted = (-(J @ free) - feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1))[rows]
     B = (Y / np.sqrt(d)[:, None])[:, rows]
-    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # norm of B f in the metric of M
+    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # least squares of B f in the metric of M
     if np.abs(B.T @ push - wanted).max() > _CONSISTENT * max(float(np.abs(wanted).max()), 1.0):
         raise over_constrained(found)
     forces = np.zeros(3 * robot.nf)

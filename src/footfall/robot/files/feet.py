@@ -20,7 +20,7 @@ from footfall.robot.model.parts import Foot, Joint
 
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
 _ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb with such a name may not be a leg
-_SQUARE = 0.9  # cosine that counts as perpendicular, between axes of the base and directions to legs
+_SQUARE = 0.9  # cosine of an angle that counts as zero, between axes of the base and directions to legs
 _MIRRORED = 0.003  # [m] by which left and right feet may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None

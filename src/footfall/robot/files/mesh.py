@@ -22,7 +22,7 @@ Color = tuple[int, int, int]
 KINDS = (".stl", ".obj", ".dae")
 MOST_TRIANGLES = 1_000_000  # limit for one file
 _FURTHEST = 1e4  # [m]
-_DEEP = 50  # limit of nodes in a scene
+_DEEP = 50  # maximum depth of nested nodes in a scene
 _PARTS = ("triangles", "polylist")
 
 

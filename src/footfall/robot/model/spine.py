@@ -1,9 +1,9 @@
 """Spines: which joints belong to one, and its five kinds.
 
 - ``rigid``: the joints are welded where the robot stands;
-- ``passive``: a spring and a damper, and a motor without torque; - ``lockable``: like ``passive``, with a brake of any
-strength instead of the motor, which a controller closes and opens; - ``actuated``: a motor that drives the joint
-directly;
+- ``passive``: a spring and a damper, and a motor without torque;
+- ``lockable``: like ``passive``, with a brake of any strength instead of the motor, opened by a controller;
+- ``actuated``: a motor that drives the joint directly;
 - ``series_elastic``: a motor, its rotor's inertia, and a spring between it and the joint (Pratt and Williamson 1995).
   The joint ``X`` becomes two about one axis: ``X`` is the motor's, ``X_spring`` the spring's.
 

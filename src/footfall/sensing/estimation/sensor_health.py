@@ -1,9 +1,10 @@
 """Validity of readings, and substitutes for missing, frozen, out-of-range or wrong ones.
 
-    gyro none: the angular velocity from the stance legs (``leg_odometry``)
-    accelerometer none: the base is assumed not to accelerate
-    encoder none: its rate, integrated; rate none: the change of the position
-    force sensor    none: the momentum observer
+    no gyro             the angular velocity from the stance legs (``leg_odometry``)
+    no accelerometer    the base is assumed not to accelerate
+    no encoder          its rate, integrated
+    no joint rate       the change of the position
+    no force sensor     the momentum observer
 
 A sensor's condition is a number, and a change of it is an event. Plain NumPy; NaN is accepted as input, and never
 returned.

@@ -87,7 +87,7 @@ class RulkovNetwork:
         return np.stack([np.where(lands, to, row) for to, row in zip(kicked, state)])
 
 
-_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # range of y in a burst
+_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # start and end of a burst, in y
 
 
 def _fire(x: Scalar, y: Scalar, before: Scalar) -> Scalar:
