@@ -194,7 +194,7 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -209,7 +209,7 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     return {p.name: p for p in parameters}
 
 
-def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
     for choice in typing.get_args(annotation) or (annotation,):
