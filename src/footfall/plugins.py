@@ -69,7 +69,9 @@ USER_FOLDERS = set[str]()  # where modules of users were found, beside their fil
 
 
 class _FromSource(SourceFileLoader):
-    """Compiles a module's source: what lies in ``__pycache__`` may be of another, which nobody has read or allowed."""
+    """Compile a module from its source: bytecode in ``__pycache__`` may be from other code, which the user has not
+    allowed.
+    """
 
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("compiled from source")

@@ -244,9 +244,9 @@ def save_video(
         fps: Frames per second.
         width: [pixels]
         height: [pixels]; 9/16 of the width unless given.
-        start: First moment [s].
-        end: Last moment [s].
-        pace: Speed of the film; below 1 is slow motion.
+        start: Start time [s].
+        end: End time [s].
+        pace: Playback speed; below 1 is slow motion.
         progress: Called with the fraction done and a text.
 
     Returns:

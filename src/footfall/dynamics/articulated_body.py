@@ -35,7 +35,7 @@ def articulated_body(
         gravity: In world axes [m/s²].
 
     Returns:
-        a, the base's spatial, in base axes.
+        a; the acceleration of the base is spatial, in base axes.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError(f"robot '{robot.name}' has exact rotors: use forward_dynamics, or rotors='armature'")

@@ -55,7 +55,7 @@ def bias_terms(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         gravity: In world axes [m/s²].
-        classical: Classical of the acceleration of the base's origin, not of the rate of the components of v.
+        classical: For the acceleration of the base's origin, not the rate of change of the components of v.
 
     Returns:
         c + g [N m, N].

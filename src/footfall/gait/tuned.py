@@ -384,8 +384,8 @@ def hip_height_of(robot: Robot) -> float:
     stand = robot.poses.get("stand")
     if stand is None:
         raise InputError(
-            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
-            " footfall.control.posture.why_no_stand says why"
+            f"a gait needs a pose 'stand', which robot '{robot.name}' lacks: footfall.control.posture.why_no_stand"
+            " gives the reason"
         )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 

@@ -108,7 +108,7 @@ class Driver:
                 if self._phase != "damp":
                     self._give_up(words)
             self._repeats = new is not None and not self._is_newer(new, state)
-            if self._repeats:  # the robot goes on sending, and measures nothing new
+            if self._repeats:  # the robot continues to send, but measures nothing new
                 new = None
                 self.frozen += 1
             self.unseen += new is None
@@ -129,7 +129,7 @@ class Driver:
         return self.reason
 
     def _is_newer(self, new: RobotState, last: RobotState | None) -> bool:
-        """Whether a state is of a robot that goes on: its clock, its sensors, and its joints where they are moved."""
+        """Return whether a state is new: its clock, its sensors, and its joints if they move, have changed."""
         if last is None or not np.isfinite(new.time):
             return True
         if new.time - last.time < _SLOWEST * (self.seconds - self._accepted):

@@ -291,9 +291,9 @@ class GpuBatch:
             ticks: Ticks of the controller, to look at.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every warp that takes most, in the mean over steps; ``lanes``: robots in a warp; ``occupancy``: the
-            fraction of the warps' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a warp; ``lanes``: robots in a warp; ``occupancy``: the fraction of the warps' work
+            that robots need, from 1 / lanes to 1.
         """
         xp, most, numbers = self.cupy, min(self.n, REPORTED), len(self.state)
         state, inputs = (xp.ascontiguousarray(x[:, :most]) for x in (self.state, self.inputs))

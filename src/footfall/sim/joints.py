@@ -140,7 +140,7 @@ class Belt:
         Args:
             ahead: Angles of the rotors less those of their joints [rad], after any other axes.
             faster: Rates of the rotors less those of their joints [rad/s].
-            dt: Dt of the step that led there [s].
+            dt: Length of the step that led there [s].
         """
         before = ahead - dt * faster
         s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))

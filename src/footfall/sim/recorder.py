@@ -153,9 +153,9 @@ class Recorder:
         """Keep the next tick of a Python loop; rows are made of many at once.
 
         Args:
-            simulation: in the state before the tick.
-            source: what computed the tick.
-            row: what it returned, and the joint command.
+            simulation: The simulation, in the state before the tick.
+            source: The object that computed the tick.
+            row: Its result, and the joint command.
         """
         held = self._held
         if held is not None and (len(held.rows) >= _HELD or held.source is not source or not held.same(simulation)):
@@ -290,9 +290,9 @@ def columns_of(
     """Return the columns that every recording has: states and commands with time first in every array.
 
     Args:
-        period: of a tick [s].
-        force_mean: mean forces on the feet [N].
-        work_before: from which on work is counted [J].
+        period: Length of a tick [s].
+        force_mean: Mean forces on the feet [N].
+        work_before: Work before the first row, which is subtracted [J].
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {

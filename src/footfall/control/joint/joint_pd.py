@@ -113,18 +113,18 @@ class JointPD(Controller):
         """Return the controller that ``footfall simulate`` uses: a gait and gains for a robot, and a speed it follows.
 
         Args:
-            robot: of the library, with constants that are known to work; or any other that can stand, whose constants
-                scale with its size and weight.
-            gait: Its name.
+            robot: A library robot, with tuned constants; or any other that can stand, with constants scaled to its size
+                and weight.
+            gait: Name of the gait.
             choice: Set of constants, A to E for the Mini Cheetah's trot.
-            speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
-                unless given.
-            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            speed: Speed [m/s] for which the stride and, if it is much faster, the period are chosen; that of the
+                constants unless given.
+            open_loop: Omit the speed feedback, like the published controller of de Paula et al.
             changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
             options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
-            The controller, which follows the commanded speed, or unless one is commanded its gait's.
+            The controller, which follows the commanded speed; without a command, the speed of its gait.
         """
         known = for_robot(robot, gait, choice, **(changes or {}))
         chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened

@@ -93,8 +93,8 @@ def sole_margins(
         friction: Coefficient of friction.
 
     Returns:
-        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] both
-        ways.
+        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] in
+        both directions.
     """
     X, Y, mu = 0.5 * sole[0], 0.5 * sole[1], friction
     n, f = wrench[:3], wrench[3:]

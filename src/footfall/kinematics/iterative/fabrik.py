@@ -50,7 +50,7 @@ def fabrik(
         shared: Also move joints that carry several feet (a spine).
 
     Returns:
-        All joint values, distances left [m], and iterations used.
+        All joint values, remaining distances [m], and iterations used.
     """
     _check(robot, targets, joints)
     legs = [leg_chain(robot, name) for name in robot.foot_names]

@@ -36,7 +36,7 @@ def numerical_leg(
         iterations: At most so many iterations.
 
     Returns:
-        Joint values, and whether the foot is there.
+        Joint values, and whether the foot is at its target.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

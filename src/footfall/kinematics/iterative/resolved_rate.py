@@ -42,7 +42,7 @@ def leg_rates(
         leg: Chain of the leg (``leg_chain``).
         joints: Joint values of the leg.
         velocity: Velocity of the foot, in the frame of the body that carries the leg [m/s].
-        toward: Posture that a redundant leg drifts to by motions that do not move its foot.
+        toward: Posture to which a redundant leg drifts in the null space of its foot.
         gain: Rate of that drift [1/s].
         damping: Damping of the least squares, relative to the leg's reach.
 
