@@ -89,7 +89,7 @@ def number_between(
     return number
 
 
-def known(number: Scalar) -> bool:
+def known(number: Given) -> bool:
     """Return whether a number is one, and not traced: those pass for numbers with isinstance."""
     return issubclass(type(number), (float, int, np.floating, np.integer))
 
