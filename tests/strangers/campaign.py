@@ -134,6 +134,11 @@ def examine(path: Path, acts: list[str], seconds: float) -> Iterator[dict[str, A
         "remarks": [" ".join(str(warning.message).split()) for warning in said],
         "doubts": list(doubts(robot, path)),
     }
+    yield from moved(robot, path, acts, seconds)
+
+
+def moved(robot: ff.Robot, path: Path, acts: list[str], seconds: float) -> Iterator[dict[str, Any]]:
+    """Outcomes of a robot that stands, beyond how it loads."""
     if not robot.floating or len(robot.feet) != 4 or "stand" not in robot.poses:
         return
     for act in ("stand", "trot", "walk"):

@@ -1,4 +1,4 @@
-"""Running a study from beginning to end, or from where it was left."""
+"""Run a study from start to end, or continue it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class StudyResult:
         return found
 
     def load(self) -> xarray.Dataset:
-        """The table, in memory."""
+        """Return the table, loaded into memory."""
         return tables.read(self.table)
 
 
@@ -139,7 +139,7 @@ def run(
 
 
 def _pending(items: list[Item], journal: Journal, retry_failed: bool) -> list[Item]:
-    """Items without an answer, each once, however often the samples draw it."""
+    """Return items without a result, each once, however often it was drawn."""
     again = (FAILED,) if retry_failed else ()
     left = {item.digest: item for item in items}
     return [

@@ -32,8 +32,8 @@ class Shown:
     """A page that is served until ``stop``."""
 
     server: Server
-    page: Foreign  # has stop
-    note: str = ""  # what is not as one may expect it, in a sentence
+    page: Foreign  # an object with ``stop``
+    note: str = ""  # unexpected differences, in a sentence
 
     @property
     def address(self) -> str:
@@ -91,7 +91,7 @@ def serve(
 
 
 def _running(subject: Simulation) -> SimulationThread:
-    """Return a thread that goes on with a copy of a simulation; the page's menus can put it on other grounds."""
+    """Return a thread that continues a copy of a simulation; the page's menus can change its ground."""
     simulation = copy.copy(subject)
     world, acting = simulation.model.world, simulation.model.acting
     given: dict[str, Given] = {acting.name: simulation.controller}
@@ -110,7 +110,7 @@ def show(
     """Open the web page of a robot, a simulation or a recording: ``ff.show(rec)``, ``ff.show(sim)``.
 
     A simulation continues from its current state in real time, with its own controller or policy, and keeps its command
-    until a user drives. The page runs a copy: the simulation itself is not changed. For your own loop, see
+    until a user takes control. The page runs a copy: the simulation itself is not changed. For your own loop, see
     ``ff.viewer``.
 
     Args:
@@ -147,7 +147,7 @@ def show(
 
 
 def _unless_known(robot: Robot) -> Robot | None:
-    """Return a robot that is not the library's of that name."""
+    """Return the robot unless it is the library's of that name."""
     known = robot.name in library.names() and library.load(robot.name).digest == robot.digest
     return None if known else robot
 

@@ -1,11 +1,11 @@
-"""A program as CUDA C for NVRTC or nvcc: one thread per element, or four for a vectorised program.
+"""A program as CUDA C for NVRTC or nvcc: one thread per element, or two or four for a vectorised program.
 
 Memory is laid out as (scalar, element), so that neighbouring threads read neighbouring numbers. Two kernels come out:
 ``NAME_evaluate(state, rest, shared, out, elements)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
-shared, steps, elements)``, which keeps the state in registers for all its steps. A program whose steps are one loop
-(``flattening.across_steps``) makes them itself. What a reversed loop saves is local.
-Compile with ``--fmad=false``: the program says itself where a multiply-add is fused. The second launch bound, one block
-at least, keeps ptxas from giving a long kernel 32 registers, as it does where 255 are not enough either.
+shared, steps, elements)``, which keeps the state in registers during all steps. A program whose steps are one loop
+(``flattening.across_steps``) contains that loop. Reversed loops save to local memory. Compile with ``--fmad=false``:
+the program already marks fused multiply-adds. The second launch bound, at least one block, keeps ptxas from giving a
+long kernel only 32 registers, as it does where even 255 are too few.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _POWER = """INLINE real {name}(real x0, real x1)
 
 
 class _Emitter(CEmitter):
-    """C, except that what differs between elements and stays in global memory has a stride."""
+    """C, with a stride for per-element arrays in global memory."""
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
         name = f"{self.prefix}{rule.__name__}"
@@ -67,10 +67,17 @@ class _Body(Body):
     forgets = True
 
 
-def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.float32, block: int = 128) -> str:
+def source(
+    program: Program,
+    layout: Layout,
+    name: str,
+    dtype: DTypeLike = np.float32,
+    block: int = 128,
+    threads: int = cuda_lanes.LANES,
+) -> str:
     """The text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
 
-    A vectorised program (``slp.vectorised``) takes four threads per element: launch 4 * elements of them.
+    A vectorised program (``slp.vectorised``) takes ``threads`` per element, two or four: launch threads * elements.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII):
         raise InputError(f"{name!r} cannot name a CUDA kernel: letters, digits and underscores")
@@ -79,7 +86,7 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
     e = _Emitter(dtype, fused=True, prefix=f"{name}_")
     one_loop = any(isinstance(s, Operation) and s.op == "steps" for s in program.body)
     if program.wide:
-        split = cuda_lanes.Split(program, layout)
+        split = cuda_lanes.Split(program, layout, threads)
         step, tape = cuda_lanes.body(program, layout, name, e, split, one_loop)
         kernels = cuda_lanes.kernels(name, split, tape, one_loop)
     else:
@@ -91,17 +98,17 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
         fma="fma" if double else "fmaf",
         letter="d" if double else "f",
         block=block,
-        threads="four threads" if program.wide else "one thread",
+        threads={2: "two threads", 4: "four threads"}[threads] if program.wide else "one thread",
     )
     functions, constants = "\n".join(e.functions.values()), tables(program, e, "static __device__ const")
     needed = bit_functions(functions + "as_real(")  # INF and NOT_A_NUMBER are bit patterns
-    shuffles = cuda_lanes.PRELUDE if program.wide else ""
+    shuffles = cuda_lanes.prelude(threads) if program.wide else ""
     parts = [prelude, types(dtype), shuffles, needed, functions, constants, step, kernels]
     return "\n".join(p for p in parts if p)
 
 
 def _body(program: Program, layout: Layout, name: str, e: CEmitter, one_loop: bool) -> str:
-    """The device function of one step, or of all of them where they are one loop."""
+    """Return the device function of one step, or of all steps where they are one loop."""
     body = _Body(program, layout, e)
     body.run(program.body)
     for k, output in enumerate(program.outputs):
@@ -113,7 +120,7 @@ def _body(program: Program, layout: Layout, name: str, e: CEmitter, one_loop: bo
 
 
 def _kernels(name: str, state: int, out: int, tape: int, one_loop: bool) -> str:
-    """Loads, stores and the loop over steps; unrolled, every index is a constant and the arrays become registers."""
+    """Return the kernels: loads, stores and the step loop; unrolled, so that arrays become registers."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     thread = """    const size_t element = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = (size_t)elements;
     if (element >= stride)
