@@ -50,6 +50,7 @@ from footfall.sim.arguments import (
     substeps,
     vector,
     warn_damped_by_steps,
+    warn_springs_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -142,6 +143,7 @@ class Simulation(FrozenAfterInit, Summarised):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
         warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
+        warn_springs_damped_by_steps(self.robot, self.joints, self.integrator, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
