@@ -13,7 +13,7 @@ PACKAGES = ("nptrace", "footfall", "footfall_go2", "footfall_lab")
 # named here has its own line; any other has that of its folder.
 LAYERS = [
     # nptrace
-    {"nptrace/_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
+    {"nptrace/_types", "nptrace/array_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
     {"nptrace/errors", "nptrace/runtime/cache", "nptrace/runtime/gc_paused"},
     {"nptrace/source_facts"},
     {"nptrace/ownership"},

@@ -212,14 +212,14 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
 def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
-    for choice in typing.get_args(annotation) or (annotation,):
-        words = getattr(choice, "dim_str", None)
-        if words is not None:
-            try:
-                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
-            except (AttributeError, TypeError):
-                return None
-    return None
+    words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's
+    if words is None:  # a union, or Annotated
+        found = (_annotated_shape(choice, constant) for choice in typing.get_args(annotation) if choice is not float)
+        return next((shape for shape in found if shape is not None), None)
+    try:
+        return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+    except (AttributeError, TypeError):
+        return None
 
 
 def _is_example(value: object) -> bool:

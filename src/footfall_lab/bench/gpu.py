@@ -1,6 +1,6 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
-Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping
+Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy
 and CuPy. Both one thread per robot and four, one for each leg, are timed.
 """
 

@@ -7,10 +7,10 @@ stance should start stays a swing foot without load, and reaches down at ``REACH
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float, Shaped
 
 EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which a contact is an obstacle
 # that fraction during a sidestep: a leaning robot's feet brush the ground on their way
