@@ -79,7 +79,8 @@ class Bound:
 
     def __call__(self, *arrays: object) -> PyTree:
         while _waiting:  # the function is being traced: it was not in the cache
-            _waiting.pop().start()
+            with contextlib.suppress(RuntimeError):  # there are no threads in a browser
+                _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]

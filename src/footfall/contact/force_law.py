@@ -92,7 +92,10 @@ class ForceLaw(ContactModel):
         """Return the force of one sphere under its modes, from the velocity v_B of its contact point in base axes."""
         hold, R_BC = modes.get("holds", 1.0), point.R_BC
         force, derivatives = self.law(-point.distance, R_BC.T @ v_B, point.friction, dt)
-        f, D = R_BC @ force, (R_BC * (dt * derivatives)) @ R_BC.T
+        f, d = R_BC @ force, dt * derivatives
+        # R diag(d) Rᵀ, of which nothing is left but two terms where a force falls alike in all tangential directions
+        D = d[0] * np.eye(3) + (d[1] - d[0]) * np.outer(R_BC[:, 1], R_BC[:, 1])
+        D = D + (d[2] - d[0]) * np.outer(R_BC[:, 2], R_BC[:, 2])
         return LinearisedForce(hold * f, hold * D, modes, (f, D, R_BC[:, 2], v_B))
 
     def update_modes(

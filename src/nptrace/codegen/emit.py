@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nptrace._types import Element
+from nptrace._types import Operand
 from nptrace.codegen import vector_math
 from nptrace.codegen.emitter import Emitter
 from nptrace.ir.philox import COUNTER_WORDS, LARGEST_WORD, joined
@@ -64,7 +64,7 @@ class Walk:
         self.program, self.layout, self.e = program, layout, emitter
         self.locations = layout.locations()
         self.names: dict[Hashable, str] = {}
-        self.constants: dict[int, Element] = {}  # of a wide value a tuple
+        self.constants: dict[int, Operand] = {}  # of a wide value a tuple
         self.tapes: dict[int, tuple[int, int]] = {}  # by loop or rows: (first number of its memory, numbers per row)
         self.tape_used = 0
         self.sines: dict[Hashable, Sequence[str]] = {}

@@ -134,7 +134,7 @@ def test_run_files_and_the_command_line_have_schedules_and_pushes(tmp_path, caps
         assert cli.run(["simulate", "xiling", "--schedule", option]) == 2
         assert words in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--schedule", "0: forward=0.1", "--speed", "0.2"]) == 2
-    assert "leave out speed" in capsys.readouterr().err
+    assert "remove speed" in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--push", "1, 0.1, 5"]) == 2
     assert "a push is" in capsys.readouterr().err
 
@@ -202,7 +202,7 @@ def test_an_answer_the_other_way_round_is_told_so():
 
 
 def test_a_controller_of_other_arguments_is_refused_where_it_is_made():
-    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is its signature"):
+    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is the required signature"):
 
         @ff.controller
         def short(t, robot, sensed):
