@@ -7,13 +7,16 @@ modules of the standard library that Pyodide lacks.
 import importlib.abc
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 import warnings
+from pathlib import Path
 
-DRAWING = "matplotlib mpl_toolkits PIL contourpy cycler dateutil fontTools kiwisolver packaging pyparsing six".split()
-LACKING = "_curses _multiprocessing _posixshmem _tkinter fcntl grp pwd resource syslog termios".split()
-PRESENT = {*sys.stdlib_module_names, "numpy", "nptrace", "footfall", *DRAWING} - {*LACKING}
+DRAWING = {"matplotlib", "mpl_toolkits", "PIL", "contourpy", "cycler", "dateutil", "fontTools", "kiwisolver"}
+DRAWING |= {"packaging", "pyparsing", "six"}
+LACKING = {"_curses", "_multiprocessing", "_posixshmem", "_tkinter", "fcntl", "grp", "pwd", "resource", "syslog"}
+PRESENT = ({*sys.stdlib_module_names, "numpy", "nptrace", "footfall"} | DRAWING) - LACKING - {"termios"}
 
 
 class Blocked(importlib.abc.MetaPathFinder):
@@ -28,7 +31,7 @@ def refuse(*_, **__) -> None:
     raise RuntimeError("can't start new thread")
 
 
-for loaded in {*LACKING} & {*sys.modules}:
+for loaded in LACKING & {*sys.modules}:
     del sys.modules[loaded]
 sys.meta_path.insert(0, Blocked())
 sys.modules["ipykernel"] = types.ModuleType("ipykernel")  # JupyterLite has one
@@ -69,6 +72,13 @@ with warnings.catch_warnings(record=True) as seen:
 assert [w.category.__name__ for w in seen] == ["FallbackWarning"], seen
 assert "interpreted with NumPy" in str(seen[0].message)
 assert np.abs(rec["q"][-1][:3] - q[:3]).max() < 5e-3
+
+# a file, and a robot from one
+with tempfile.TemporaryDirectory() as folder:
+    rec.save(f"{folder}/sway.csv")
+    assert len(Path(folder, "sway.csv").read_text().splitlines()) == len(rec) + 1
+hound = Path(ff.__file__).parents[1] / "footfall_lab" / "demo" / "hound.urdf"
+assert ff.load(str(hound)).nj == 12
 
 # and plots
 if "plots" in sys.argv:
