@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
@@ -69,6 +68,7 @@ from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_imp
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 _MOST_ROWS = 1e7  # largest recording: ten gigabytes, more than two hours at 1 kHz
 _LOOKS_AHEAD = 101  # times of a run at which a command function is sampled

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
@@ -36,6 +35,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 from nptrace import norm
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
 MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # limits of the desired pose [m, rad]
 # largest sag of the trunk, from landing feet or a load [m]; time constant of its correction [s]

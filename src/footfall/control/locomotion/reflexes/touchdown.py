@@ -8,10 +8,10 @@ tips over its other feet fall at up to sqrt(g h): in a sidestep of ``Locomotion`
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float, Shaped
 
 EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which a contact is an obstacle
 # that fraction during a sidestep: a leaning robot's feet brush the ground on their way
