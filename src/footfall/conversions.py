@@ -20,13 +20,13 @@ and Pinocchio's are spatial, MuJoCo's are classical.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _XYZW = np.array([0, 1, 2, 4, 5, 6, 3])
 _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -19,6 +18,7 @@ from footfall.recording.recording import Recording
 from footfall.sensing.estimation.estimated import History
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

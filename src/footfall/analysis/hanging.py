@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -29,6 +28,7 @@ from footfall.sim.rollouts import compile_tick
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 if TYPE_CHECKING:

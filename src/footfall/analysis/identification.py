@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -54,6 +53,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, quaternion
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     from footfall.analysis.named_parameters import NamedFit

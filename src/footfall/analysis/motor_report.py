@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import UNITS, Encoders, Hanging
@@ -23,6 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from footfall.sim.motors import COLUMNS, FORMAT, MotorModel, applied, motors_of, read_identified
 from nptrace._types import Json
+from nptrace.array_types import Bool, Float
 
 METHODS = ("both", "gradients", "search")
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.draw.notebook import Summarised
 from footfall.errors import InputError
+from nptrace.array_types import Float, Int
 
 _ROUNDS = 3  # number of fits through the velocities: they change intervals of 10 ms by some percent, then no more
 _FASTEST = 1e-5  # [s], the shortest interval between two readings

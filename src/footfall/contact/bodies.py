@@ -15,7 +15,6 @@ import fnmatch
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, unknown
@@ -23,6 +22,7 @@ from footfall.robot.files.draft import Shape
 from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
+from nptrace.array_types import Float
 
 # the bodies that support more than one leg; a leg's first bodies, those between, its last
 PARTS = ("trunk", "hips", "knees", "shanks")

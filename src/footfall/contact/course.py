@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, known
@@ -19,6 +18,7 @@ from footfall.contact.steps import NARROWEST, Treads
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 STEPS = 40  # steps of a flight of stairs, followed by a landing
 _NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, repeated

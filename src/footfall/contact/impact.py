@@ -16,10 +16,10 @@ the plain rule, unless energy would be gained.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import dense_factor, dense_solve
+from nptrace.array_types import Float
 
 _TINY = 1e-18  # [m²/s²], so that the root has a slope
 _LIFTS = 10.0  # times the energy of lifting each contact alone: contacts that lift a body together need more

@@ -19,12 +19,12 @@ F is linear where no contact changes between sticking, sliding and open, so that
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, cone_radius, length
 from nptrace import select
+from nptrace.array_types import Float
 
 _DAMPING = 1e-9  # added to A D⁻¹ in H alone: redundant contacts make A singular
 _SHORTER = 0.4  # factor for a step that increased the residual

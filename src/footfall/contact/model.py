@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.adapters import Adapter, has_members
@@ -25,6 +24,7 @@ from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 Memory = dict[str, PyTree]  # arrays by name; traced ones too
 

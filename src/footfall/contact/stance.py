@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -40,6 +39,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot in stance at the start must be this close to the ground and this slow
 _EXCESS = 1e-6  # [N], of friction

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, overload
 
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.adapters import Adapter, function_name, has_members
@@ -27,6 +26,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
 Log = list[tuple[float, str]]  # (time [s], description): recorded as events
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.whole_file import whole_file
@@ -27,6 +26,7 @@ from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
 from footfall.kinematics.forward import body_poses, center_of_mass
 from footfall.spatial.gravity import GRAVITY, force_scale
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image

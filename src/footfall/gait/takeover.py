@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -21,6 +20,7 @@ from footfall.gait.pattern import LEGS
 from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is differenced
 _SEARCH_INTERVAL = 1e-3  # [s] between checks for a landing

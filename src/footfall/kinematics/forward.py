@@ -9,7 +9,6 @@ import types
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -19,6 +18,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 def check_robot(robot: Robot) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")

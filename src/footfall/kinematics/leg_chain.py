@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -23,6 +22,7 @@ from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 Vector = tuple[float, float, float]
 Values = Sequence[Scalar] | ndarray  # joint values

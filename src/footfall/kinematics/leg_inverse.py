@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -26,6 +25,7 @@ from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_
 from footfall.robot.model.description import Robot
 from nptrace import is_tracing
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 FRAMES = ("carrier", "hip")
 _SLACK = 1e-12  # relative: a target exactly at the limit of reach counts as reached

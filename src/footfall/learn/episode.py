@@ -12,7 +12,6 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.past import append_history
@@ -22,6 +21,7 @@ from footfall.learn.task import Task
 from footfall.sim.tick import Inputs, RunState
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 COMMANDS = ("forward", "sideways", "turn")

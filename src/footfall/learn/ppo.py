@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv

@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
@@ -35,6 +34,7 @@ from footfall.learn.task_spec import shipped
 from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Float
 
 LEVELS = 10
 # The first and the last level of each kind; the levels between are evenly spaced. Trenches are as deep on the first

@@ -16,7 +16,6 @@ from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.checks import finite_number
@@ -42,6 +41,7 @@ from footfall.sim.motors import MotorModel
 from footfall.sim.tick import RunState
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, Operand, PyTree, Scalar
+from nptrace.array_types import Bool, Float
 
 HEIGHT, MASS = 0.28601890993604734, 8.912  # hip height of the standing Mini Cheetah [m], and its mass [kg]
 _DIGITS = 6  # rounded so that the Mini Cheetah is exactly 1, however its mass is summed

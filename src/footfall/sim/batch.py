@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -36,6 +35,7 @@ from footfall.sim.rollouts import check_controller, check_world, compile_tick, n
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, counted_tick, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Bool, Float
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,6 +34,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
 COORDINATES = ("minimal", "excess")

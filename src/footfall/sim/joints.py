@@ -34,7 +34,6 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.force_law import FREEZE_AFTER
@@ -46,6 +45,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.equations_of_motion import State

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -39,6 +38,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 from nptrace.frontend.tree import flatten, labels
 

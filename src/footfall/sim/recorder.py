@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -39,6 +38,7 @@ from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.commanding import Commands

@@ -25,7 +25,6 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -52,6 +51,7 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")

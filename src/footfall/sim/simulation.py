@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
@@ -50,6 +49,7 @@ from footfall.sim.arguments import (
     substeps,
     vector,
     warn_damped_by_steps,
+    warn_springs_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -68,6 +68,7 @@ from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_imp
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 _MOST_ROWS = 1e7  # largest recording: ten gigabytes, more than two hours at 1 kHz
 _LOOKS_AHEAD = 101  # times of a run at which a command function is sampled
@@ -142,6 +143,7 @@ class Simulation(FrozenAfterInit, Summarised):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
         warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
+        warn_springs_damped_by_steps(self.robot, self.joints, self.integrator, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]

@@ -18,7 +18,6 @@ import dataclasses
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -46,6 +45,7 @@ from footfall.sim.world import World
 from footfall.spatial import cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 # -- what a step adds up -----------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -32,6 +31,7 @@ from footfall.sim.stopping import LEAN, LOW, Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 from nptrace.runtime.machine_callables import Native
 

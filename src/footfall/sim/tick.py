@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -31,6 +30,7 @@ from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 

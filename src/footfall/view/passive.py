@@ -15,7 +15,6 @@ import webbrowser
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -34,6 +33,7 @@ from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _TEXT_EVERY = 0.25  # [s]

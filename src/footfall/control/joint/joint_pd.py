@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -37,6 +36,7 @@ from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
@@ -28,6 +27,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _MAX_SPEED, _MAX_YAW_RATE = 3.0, 1.5  # [m/s], [rad/s]
 _MAX_COMMAND_RATE = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import whole_number
 from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 # Terms of an observation: the size of each (0: one number per joint; for heights, one per point), and names in other
 # libraries.

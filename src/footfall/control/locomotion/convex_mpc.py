@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -20,6 +19,7 @@ from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]

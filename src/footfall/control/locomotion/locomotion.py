@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -42,6 +41,7 @@ from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 STAGES = ("balance", "mpc", "whole_body")
 _FULL_STRIDE_SPEED = 0.5  # [m/s] of command from which joints that swing with the legs swing fully

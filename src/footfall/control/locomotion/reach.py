@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -23,6 +22,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.rotation import is_rotation
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 _SINGULAR_DAMPING = 1e-6  # [m²]: a stretched arm has no inverse

@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -22,6 +21,7 @@ from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 UNKNOWN_REACH_SPEED = 1.5  # [m/s] for legs of unknown reach
 # fraction of the reach of a leg to either side of its hip that a stance uses; for short stances of gallops

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
@@ -23,6 +22,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
+from nptrace.array_types import Float
 
 _DOUBLINGS = 60
 _CONVERGED = 1e-12  # change of P in a doubling, relative to P

@@ -14,7 +14,6 @@ ground without slipping (frame ``contact`` with the ground's axes ``R_WC``).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 

@@ -20,7 +20,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -34,6 +33,7 @@ from footfall.spatial import Transform, cross, cross_force, cross_force_matrix
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.screw import adjoint, coadjoint, constraint_screws, drive_screw, motion_screw, spherical_screws
 from nptrace import is_tracing
+from nptrace.array_types import Float
 
 GROUND = -1  # index of the ground among the links
 

@@ -7,7 +7,6 @@ end onto the line to the target. It is the classic alternative to FABRIK. Plain 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -16,6 +15,7 @@ from footfall.kinematics.iterative.fabrik_leg import Reached, distance, joint_by
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-30
 _OPPOSITE = 1e-9  # bound on 1 + cos: a half turn has no axis, and stays approximate

@@ -10,7 +10,6 @@ can be traced.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -18,6 +17,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.iterative.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # damping of a singular leg, as a fraction of its reach; also that of the constant rule

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -23,6 +22,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.vector import cross
 from nptrace._types import Given, Operand
+from nptrace.array_types import Float
 
 FEET_WEIGHT = 10.0
 LEVER = 0.3  # [m]: weight of a radian of the trunk relative to a metre

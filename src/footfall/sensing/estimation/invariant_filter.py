@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -23,6 +22,7 @@ from footfall.dynamics.factor import dense_factor, dense_solve
 from footfall.spatial import skew
 from footfall.spatial.quaternion import multiply, rotated, to_rotation
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 TURN, SPEED, PLACE, GYRO_BIAS, ACCELERATION_BIAS = (slice(3 * k, 3 * k + 3) for k in range(5))
 FEET = 15  # index of the first foot

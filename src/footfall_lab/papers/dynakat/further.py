@@ -7,7 +7,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -28,6 +27,7 @@ from footfall.spatial.gravity import GRAVITY
 from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.dynakat.leg_race import best_time, standing
 from footfall_lab.papers.mechanics import Mechanics, off, turned
+from nptrace.array_types import Float
 from nptrace.autodiff.nested import interpreted
 
 NAME = "dynakat"
