@@ -1,4 +1,4 @@
-"""Joint torques of a robot from its IMU, encoders and foot forces: the future work of Yan et al. 2021."""
+"""Joint torques of a robot from its IMU, encoders and foot forces, named as future work by Yan et al. 2021."""
 
 from __future__ import annotations
 

@@ -334,7 +334,7 @@ class Posture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """A sequence of postures, each each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
     The first posture is that of the body at the start.
     """

@@ -582,7 +582,7 @@ def deviation_after(
     v_next: Float[ndarray, "nv"],
     by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "nd"]:
-    """Return how far from (q_next, v_next) a step ends that starts at a deviation (δq, δv, δu)."""
+    """Return the deviation from (q_next, v_next) after a step from a deviation (δq, δv, δu)."""
     world, nv = model.world, sizes(model.world)[1]
     at = 2 * nv
     for name in by:
