@@ -12,7 +12,7 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, finite
-from nptrace._types import Given, Scalar
+from nptrace._types import Given
 from nptrace.array_types import Float
 
 

@@ -32,7 +32,7 @@ from footfall_lab.bench import subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.simulated_second import quiet_mujoco
 from footfall_lab.bench.timing import Task, interleaved, pinned
-from nptrace._types import Given, PyTree
+from nptrace._types import Given
 from nptrace.array_types import Float
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from footfall_lab.verify import pinocchio
-from nptrace._types import Foreign, PyTree
+from nptrace._types import PyTree
 from nptrace.array_types import Float
 
 KP, KD, HEIGHT, STAND_TIME = 40.0, 1.0, 0.54, 250.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Scalar
 from nptrace.array_types import Float
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import Operand, PyTree, Scalar
+from nptrace._types import Operand, Scalar
 from nptrace.array_types import Float
 from nptrace.solve.precision import reachable
 from nptrace.solve.riccati import Gains, before, riccati_step
