@@ -496,7 +496,7 @@ def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
 
 
 def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
-    """Return (the memory of the controller inside so many wrappers, the wrappers' memory with it removed)."""
+    """Return (the memory of the controller inside a number of wrappers, the wrappers' memory with it removed)."""
     if not depth:
         return memory, ()
     inner, rest = _split(memory["inner"], depth - 1)
