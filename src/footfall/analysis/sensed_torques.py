@@ -44,7 +44,7 @@ def joint_torques_from_sensors(
         robot: The robot.
         q: Joint angles from encoders [rad], attitude from the IMU.
         v: Joint velocities from encoders [rad/s], angular velocity from the IMU.
-        joint_acceleration: [rad/s²]
+        joint_acceleration: Joint accelerations [rad/s²].
         imu_acceleration: Specific force at the IMU, in its axes [m/s²]; it contains gravity.
         imu_gyro_rate: Angular acceleration in the axes of the IMU [rad/s²].
         foot_forces: Forces of the ground, world axes, at the lowest point of each foot [N].

@@ -283,7 +283,7 @@ def plan_walk(
         robot: The robot.
         gait: Name, or a Gait.
         step: Length of a step [m].
-        swing_time: [s]
+        swing_time: Duration of a swing [s].
         duty: Duty factor.
         base_height: Height of the base over the ground [m]; as standing unless given.
         **options: Further fields of ``WalkPlan``.

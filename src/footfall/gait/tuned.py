@@ -478,7 +478,7 @@ def at_speed(gait: Gait, speed: float) -> Gait:
 
     Args:
         gait: The gait.
-        speed: [m/s]
+        speed: Speed [m/s].
 
     Returns:
         The changed gait.
