@@ -88,7 +88,9 @@ def test_split_functions_give_the_same_bits(name, tmp_path):
         code, flat = program(function, *arguments), samples_near(arguments)[1]
     elif name == "short loop that counts":
         flat = np.array([[0.3, 0.4], [0.9, -2.0]])
-        code = program(lambda x: trace.repeat(3, lambda i, c: 0.5 * c + i, np.sin(x) + x[0] * x[1]), flat[0])
+        code = program(
+            lambda x: np.cos(trace.repeat(3, lambda i, c: 0.5 * c + i, np.sin(x) + x[0] * x[1])) * np.tan(x), flat[0]
+        )
     else:
         x = PAIR[0] if name.endswith("nested") else SWEEPS[1]
         code = trace.gradient(
