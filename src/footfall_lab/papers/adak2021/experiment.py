@@ -47,8 +47,8 @@ _SUMMARY = (
 )
 _NOTES = {
     "symbolic": (
-        "Ours: the traced expressions ({operations} operations), evaluated one by one in Python, as subs() puts numbers"
-        " into stored expressions. Derivation is not counted, neither there nor here."
+        "Ours: the traced expressions ({operations} operations), evaluated one by one in Python, as subs() substitutes"
+        " numbers into stored expressions. Derivation is not included in either time."
     ),
     "optimised": (
         "Ours: the same expressions as machine code for one robot, {native} an evaluation with many states in one call"
@@ -121,8 +121,8 @@ def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
             claims.append(assess(NAME, f"table2_{name}_{kind}", seconds, _NOTES[kind].format(**words)))
         note = (
             f"{symbolic:g} s over {optimised:g} s in the paper, {spelled(1e9 * ours['symbolic'])} over"
-            f" {spelled(1e9 * ours['optimised'])} here. Both of ours start from the same shared expressions;"
-            " machine code gains more over Python, operation by operation, than MATLAB's function blocks over subs()."
+            f" {spelled(1e9 * ours['optimised'])} here. Both of our versions use the same shared expressions; per"
+            " operation, machine code gains more over Python than MATLAB's function blocks over subs()."
         )
         claims.append(assess(NAME, f"table2_{name}_ratio", ours["symbolic"] / ours["optimised"], note))
     ratios = [float(claim.measured or 0.0) for claim in claims if claim.id.endswith("_ratio")]
@@ -154,8 +154,7 @@ def _decoupled(robot: Robot) -> Claim:
         "legs_are_decoupled",
         100.0 * float(zero.mean()),
         f"{int(zero.sum())} of {zero.size} elements. Blocks of diagonal legs are {'' if apart else 'not '}all zero;"
-        " legs"
-        " at one end of the body share nothing but the body either.",
+        " legs at the same end of the body also share only the body.",
     )
 
 
@@ -171,8 +170,8 @@ def _agreement(robot: Robot) -> Claim:
         worst = max(worst, *(float(np.abs(ours - other).max() / np.abs(other).max()) for ours, other in pairs))
     note = (
         "Relative difference of M, C + G and J_C from the recursive algorithms, mapped to body velocities. Eq. (27)"
-        " with the correction by E_t alone, as the text below it has it, would count ω x I ω twice: here C is derived"
-        " in Euler coordinates and then mapped, with the rate of the map."
+        " with the correction by E_t alone, as in the text below it, would count ω x I ω twice: here C is derived in"
+        " Euler coordinates and then mapped, with the rate of the map."
     )
     return assess(NAME, "lagrange_agrees_with_recursive", worst, note)
 
@@ -199,7 +198,7 @@ def _invertible(robot: Robot) -> Claim:
         "mass_matrix_is_invertible",
         min(least),
         f"Over the largest one; symmetric to {max(uneven):.0e}. In rates of Euler angles, in which (18) to (27) are"
-        f" derived, it is not so at 90 degrees of pitch: the body's block has {max(upright):.0e} there.",
+        f" derived, this fails at 90 degrees of pitch: the block of the body has {max(upright):.0e} there.",
         holds=min(least) > 1e-9 and max(uneven) <= 1e-12,
     )
 
@@ -223,15 +222,15 @@ def _euler_angles() -> list[Claim]:
             NAME,
             "euler_map_is_singular",
             ", ".join(map(str, singular)),
-            "Every whole degree of a turn; the determinant of E is cos Θ.",
+            "Every degree of a revolution; the determinant of E is cos Θ.",
         ),
         assess(
             NAME,
             "small_number_overcomes_singularity",
             lost,
-            "With 1e-6 added nothing is divided by zero, and rates of 1e6 rad/s come out that do not make the angular"
-            " velocity. No number can help: at 90 degrees E has rank 2, so that no rates at all turn the body about the"
-            " third direction. A quaternion has no such pose.",
+            "With 1e-6 added nothing is divided by zero, but the resulting rates of 1e6 rad/s do not give the angular"
+            " velocity. No such number can work: at 90 degrees E has rank 2, so that no rates rotate the body about"
+            " the third direction. A quaternion has no such singularity.",
             holds=lost <= 0.01,
         ),
     ]

@@ -84,7 +84,7 @@ class Spines:
             ratio, words = self.ratio(key, kinds, runs)
             return assess(NAME, id, _measured(ratio), f"{words} {why}".rstrip(), missing=_fallen(ratio))
 
-        held = "The legs place their feet and forces as if the spine were rigid."
+        held = "The legs place feet and forces as if the spine were rigid."
         return [
             over_rigid("spine_reduces_ground_forces", "peak_force", ["passive"], (*BOUND, *GALLOP), held),
             over_rigid("flexible_spine_reduces_height_change", "height_change", ["passive"], BOUND, held),
@@ -94,7 +94,7 @@ class Spines:
             self._fastest(),
             over_rigid("spine_saves_at_high_speed", "cost_of_transport", ARTICULATED, FAST),
             self._hops(),
-            assess(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached."),
+            assess(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine lists the speeds reached."),
             over_rigid("lock_reduces_peak_force", "peak_force", ["lockable"], BOUND, held),
             self._bends(),
             over_rigid("spine_relieves_legs_in_trot", "leg_work", ["actuated", "series_elastic"], TROT),
@@ -105,7 +105,7 @@ class Spines:
         """Assess the rise in flight, in a bound with a flight phase; ours may not have one."""
         ratio, words = self.ratio("hop_height", ["actuated"], BOUND)
         rigid = self.mean(RIGID, "hop_height", BOUND)
-        words = f"{words} Heights in m; the range of the height, which is not hopping, is another claim."
+        words = f"{words} Heights in m; the range of the height, which is not hopping, is a separate claim."
         flat = "" if rigid > 1e-3 else "a bound with a flight: under this controller a foot is always on the ground"
         measured = None if flat else _measured(ratio)
         return assess(NAME, "actuated_spine_hops_higher", measured, words, missing=flat or _fallen(ratio))

@@ -115,9 +115,9 @@ def _exact(count: int) -> Claim:
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
-        f"Five links of balls, {count} targets. What is left shrinks by a factor in each iteration: after 200 of"
-        " them it is"
-        f" {np.median(later):.0e} m, which is rounding.",
+        f"Five links of balls, {count} targets. The error shrinks by a constant factor per iteration: after 200"
+        " iterations it is"
+        f" {np.median(later):.0e} m, at the level of rounding.",
         holds=min(left) > 1e-15,
     )
 
@@ -136,7 +136,7 @@ def _three_joints(robot: Robot) -> Claim:
         for k in (2, 1, 0):
             place = points[k] + turned(axes[k], joints[k]) @ (place - points[k])
         worst = max(worst, float(np.abs(place - foot_position(leg, np.array([*joints, held]))).max()))
-    return assess(NAME, "emulates_three_joints", worst, "100 postures, the last joint held anywhere within a radian.")
+    return assess(NAME, "emulates_three_joints", worst, "100 postures, the last joint fixed at random within a radian.")
 
 
 def _changes_gait(robot: Robot) -> Claim:
@@ -153,7 +153,7 @@ def _changes_gait(robot: Robot) -> Claim:
         NAME,
         "oscillators_change_gait",
         off,
-        f"{before:.2f} cycles from the walk's places by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
+        f"{before:.2f} cycles from the phases of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
         f" {(speeds[3] - speeds[2]) / 3.99:.3f} m/s after; {'it fell' if rec.meta['fell'] else 'upright throughout'}.",
         holds=sim.stopped is None and not rec.meta["fell"] and off <= 0.05,
     )
@@ -178,8 +178,8 @@ def _tracks(robot: Robot) -> Claim:
         NAME,
         "velocity_inverse_tracks",
         100.0 * float(np.sqrt(np.mean(np.square(off)))) / length,
-        f"At most {1e3 * max(off):.2f} mm off, of {1e3 * length:.0f} mm, with nothing fed back; the 3 x 4 part of the"
-        " Jacobian that moves the foot.",
+        f"At most {1e3 * max(off):.2f} mm off, of {1e3 * length:.0f} mm, without feedback; by the 3 x 4 position"
+        " Jacobian of the foot.",
     )
 
 
@@ -253,9 +253,8 @@ def _equations(robot: Robot) -> list[Claim]:
             NAME,
             "eq_dynamics",
             worst,
-            "Beside mechanics written apart, in world axes. In B u the report calls B the matrix of friction"
-            " coefficients: it is the input matrix. P = m gᵀ r is the energy with g taken upwards, as the report does"
-            " where g counters the weight.",
+            "Compared with independent mechanics in world axes. In B u the report calls B the matrix of friction"
+            " coefficients: it is the input matrix. P = m gᵀ r is the energy if g points upwards, as in the report.",
         ),
         assess(NAME, "erratum_christoffel", printed, "The sum of three terms lacks the factor 1/2: twice the forces."),
     ]

@@ -103,9 +103,9 @@ def quadruped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "quadruped_16_modes",
         float(max(counts)) if sound else float("nan"),
-        "every mode of every quadruped of the library takes three degrees of freedom a foot; reduced equations in its"
-        f" coordinates agree with the KKT system in excess coordinates to {worst(errors):.1e} (accelerations relative,"
-        " forces beside the weight)",
+        "every mode of every quadruped of the library takes three degrees of freedom per foot; reduced equations in its"
+        f" coordinates agree with the KKT system in excess coordinates to {worst(errors):.1e} (relative accelerations,"
+        " forces relative to the weight)",
     )
 
 
@@ -134,7 +134,7 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         f"{len(modes)}, {len(pairs)}" if worst(errors) <= ROUNDING else "not sound",
         f"a biped of {two.nv} degrees of freedom: {', '.join(map(str, sizes))} in its modes. The slides' 12 count every"
         f" ordered pair of modes; one foot changes in {len(single)} of them. Each transition was made from five states:"
-        " landing feet stop, momentum passes by them alone, lift-off changes nothing"
+        " landing feet stop, only they transfer momentum, lift-off changes nothing"
         f" (to {worst(errors):.1e}). {_hopper()}",
     )
 
@@ -164,7 +164,7 @@ def _hopper() -> str:
         errors.append(error(reduced_dynamics(flight, q_flight, N @ v, torques, np.ones(1))[0], mapped))
     return (
         "The one-legged machine with 3 stance and 5 flight coordinates, its stance coordinates derived by hand, moves"
-        f" alike in both to {worst(errors):.1e}"
+        f" identically in both to {worst(errors):.1e}"
     )
 
 
@@ -186,8 +186,8 @@ def gimbal_lock(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         apart,
         f"the map of Euler rates has rank {rank} there; its condition number is {level[0]:.0f} when level and"
         f" {level[1]:.0f} at 89.9 deg, where the mass matrix of {robot.name} on virtual joints is {growth:.0f} times"
-        " worse conditioned. Within 0.5 deg footfall refuses Euler coordinates and names the quaternion and the other"
-        " order",
+        " worse conditioned. Within 0.5 deg footfall rejects Euler coordinates and suggests the quaternion or the"
+        " other order",
         holds=apart < 1e-6 and rank == 2,
     )
 

@@ -95,9 +95,8 @@ def _faster(robot: Robot) -> Claim:
         f"{1e9 * took['screw']:.0f} ns by the screw system, solved by its structure, {1e9 * took['recursive']:.0f}"
         " ns by"
         f" recursive Newton-Euler; they agree to {apart:.0e}. As plain NumPy, a state at a time: {words}. The screw"
-        " system"
-        " gives every joint's reaction as well, which the recursive one does not put out. Against Euler-Lagrange the"
-        " sentence holds.",
+        " system also gives the reactions of all joints, which the recursive method does not compute. Against"
+        " Euler-Lagrange the statement holds.",
     )
 
 
@@ -197,8 +196,7 @@ def _singular(robot: Robot) -> Claim:
         "bound_is_singular",
         f"{C.shape[0]} x {C.shape[1]}, {rank}",
         f"More rows than rank: no inverse, and six free coordinates of the floating base. {filled:.0f} % of its"
-        " elements"
-        " are not zero: sparse, as the paper has it.",
+        " elements are nonzero: sparse, as the paper says.",
         holds=C.shape[0] > rank,
     )
 
