@@ -76,7 +76,8 @@ class Spread:
     def words(self) -> str:
         """The range or the share in a sentence."""
         if self.share is not None:
-            return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}."
+            between = "" if self.middle is None else f", {shown(self.low)} to {shown(self.high)}"
+            return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}{between}."
         where = "" if self.inside is None else f"; the printed value is {'inside' if self.inside else 'outside'}"
         return (
             f"{shown(self.low)} to {shown(self.high)} over {self.runs} {self.of}, median {shown(self.middle)}{where}."
@@ -186,6 +187,7 @@ def assess(
     compared: float | None = None,
     missing: str = "",
     spread: Spread | None = None,
+    share: float | None = None,
 ) -> Claim:
     """The verdict of a claim by its registered bound.
 
@@ -199,10 +201,11 @@ def assess(
             a factor, the worst ratio to the printed.
         missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be assessed.
         spread: Over what is not printed; an open number must have it.
+        share: Of the runs of the spread, in which the claim must hold by its bound: the spread decides, not ``measured``.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
-    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing):
+    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing or share is not None):
         raise InputError(
             f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
         )
@@ -215,6 +218,10 @@ def assess(
         verdict = "time"
     elif bound.rule == "range":
         verdict = "open"
+    elif share is not None:
+        if spread is None or spread.share is None:
+            raise InputError(f"claim '{id}' is assessed by a share of runs: its spread must have one")
+        verdict = _verdict(entry, spread.share >= share)
     else:
         good, how_far = _within(entry, bound, measured, holds, compared)
         verdict = _verdict(entry, good)

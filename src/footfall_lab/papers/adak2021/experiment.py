@@ -21,8 +21,8 @@ from footfall.spatial.rotation import euler_rates_to_body, from_euler
 from footfall_lab.bench import formalisms
 from footfall_lab.bench.report import spelled
 from footfall_lab.bench.timing import Row
-from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims
-from footfall_lab.papers.adak2021.spine_claims import Spines
+from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims, spine_reach
+from footfall_lab.papers.adak2021.spine_claims import Starts
 from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
-    reported("spines", 0, 1)
-    spines = Spines.run()
+    starts = Starts.run(2 if quick else None, lambda start, count: reported("spines", start, count))
+    spines = starts.each[0]
     settings = {
         "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
         "coordinates": "Euler angles XYZ, position, joints; C is the vector of eq. (27)",
@@ -88,7 +88,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     figures = {"table2": _figure(rows), **contact.figures, "spines": spines.figure()}
     captions = {"table2": _CAPTION, **contact.captions, "spines": spine_claims.CAPTION}
     tables = (_table(rows, operations), *contact.tables, spines.table())
-    claims += [*contact.claims, *spines.claims()]
+    claims += [*contact.claims, *starts.claims(), *spine_reach.claims(robot)]
     return Outcome(
         experiment=NAME,
         title=TITLE,
