@@ -297,7 +297,9 @@ class Starts:
         """Assess every sentence of the survey that is about motion: it is shown if it holds in most starts."""
         by_start = [spines.findings() for spines in self.each]
         made = [_over_starts([found[k] for found in by_start]) for k in range(len(by_start[0]))]
-        strides = assess(NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached.")
+        strides = assess(
+            NAME, "actuated_spine_lengthens_strides", None, "The page on the spine has the speeds reached."
+        )
         return [*made, strides, *(assess(NAME, id, None) for id in NOT_ASKED)]
 
 

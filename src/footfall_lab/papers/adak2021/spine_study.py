@@ -149,7 +149,9 @@ class Machine:
         simulation = Simulation(self.robot, controller)
         self.period = simulation.model.period
         self.free = ("ground.friction", *SpineCase(kind).numbers(self.springs))
-        zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight", "left", "hop", "shoved"), 0.0)
+        zero = dict.fromkeys(
+            ("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight", "left", "hop", "shoved"), 0.0
+        )
         self.first, self.inputs = (
             WatchedSpine(state=reduced(simulation.state, "forces"), force=np.zeros(4), shove=np.zeros(2), **zero),
             Inputs(Command(), np.zeros(6)),

@@ -12,8 +12,10 @@ import numpy as np
 
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
+from footfall.kinematics.forward import joint_transforms
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
+from footfall.robot import library
 from footfall_lab.papers.claims import Claim, Outcome, Spread, Table, assess, with_first
 from footfall_lab.papers.depaula2024 import convergence, equations, figures
 from footfall_lab.papers.depaula2024.comparison import Comparison
@@ -25,6 +27,7 @@ from footfall_lab.papers.depaula2024.runs import (
     FORMS,
     READING,
     READINGS,
+    ROBOT,
     STIFFNESS,
     TIMED,
     Job,
@@ -38,6 +41,7 @@ from footfall_lab.papers.depaula2024.runs import (
 )
 from footfall_lab.papers.mechanics import of_quaternion, off
 from footfall_lab.papers.registered import registration, setup
+from footfall_lab.papers.timing import best_times
 from footfall_lab.processes import Progress
 
 IDS = {
@@ -533,6 +537,7 @@ def _identities() -> list[Claim]:
     for _ in range(3):
         worst = max(worst, _tilted(job, rng))
     return [
+        _iterated(),
         assess(
             NAME,
             "ramped_damping_is_continuous",
@@ -548,6 +553,44 @@ def _identities() -> list[Claim]:
             " chatter, which makes a difference of rounding into one of 20 % within as many ticks.",
         ),
     ]
+
+
+def _iterated() -> Claim:
+    """Poses of all bodies by a loop over the parent array, and by a function that calls itself; the same products."""
+    robot = library.load(ROBOT, rotors="none")
+    local = [(X.R, X.p) for X in joint_transforms(robot, robot.state("stand")[0])]
+    parents, children = list(robot.tree.parent), [list(c) for c in robot.tree.children]
+
+    def by_loop() -> list[tuple[np.ndarray, np.ndarray]]:
+        placed = [local[0]]
+        for i in range(1, len(local)):
+            (R, p), (own, at) = placed[parents[i]], local[i]
+            placed.append((R @ own, p + R @ at))
+        return placed
+
+    def by_recursion() -> list[tuple[np.ndarray, np.ndarray]]:
+        placed = [local[0]] * len(local)
+
+        def descend(i: int) -> None:
+            R, p = placed[i]
+            for child in children[i]:
+                own, at = local[child]
+                placed[child] = (R @ own, p + R @ at)
+                descend(child)
+
+        descend(0)
+        return placed
+
+    took = best_times({"loop": by_loop, "recursion": by_recursion})
+    apart = max(off(a[1], b[1]) for a, b in zip(by_loop()[1:], by_recursion()[1:]))
+    return assess(
+        NAME,
+        "iteration_beats_recursion",
+        took["loop"] / took["recursion"],
+        f"{1e6 * took['loop']:.1f} against {1e6 * took['recursion']:.1f} us; they agree to {apart:.0e}. Thirteen calls"
+        " cost next to nothing beside thirteen products of matrices; what the loop gives is an order in which the"
+        " whole can be unrolled and compiled.",
+    )
 
 
 def _tilted(job: Job, rng: np.random.Generator) -> float:

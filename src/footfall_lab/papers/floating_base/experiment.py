@@ -38,6 +38,8 @@ from footfall_lab.papers.floating_base.facts import (
 from footfall_lab.papers.floating_base.modes import (
     base_coordinates,
     biped_modes,
+    embedded,
+    foot_takes_six,
     gimbal_lock,
     one_legged,
     quadruped_modes,
@@ -69,6 +71,8 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
     energy,
     one_legged,
     base_coordinates,
+    foot_takes_six,
+    embedded,
     *equations.CLAIMS,
 )
 
