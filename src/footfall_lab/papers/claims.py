@@ -187,7 +187,7 @@ def assess(
     compared: float | None = None,
     missing: str = "",
     spread: Spread | None = None,
-    share: float | None = None,
+    by_spread: bool = False,
 ) -> Claim:
     """The verdict of a claim by its registered bound.
 
@@ -201,11 +201,11 @@ def assess(
             a factor, the worst ratio to the printed.
         missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be assessed.
         spread: Over what is not printed; an open number must have it.
-        share: Of the runs of the spread, in which the claim must hold by its bound: the spread decides, not ``measured``.
+        by_spread: Whether the share of runs decides, not ``measured``: the claim must hold in all of them.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
-    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing or share is not None):
+    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing or by_spread):
         raise InputError(
             f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
         )
@@ -218,10 +218,10 @@ def assess(
         verdict = "time"
     elif bound.rule == "range":
         verdict = "open"
-    elif share is not None:
+    elif by_spread:
         if spread is None or spread.share is None:
             raise InputError(f"claim '{id}' is assessed by a share of runs: its spread must have one")
-        verdict = _verdict(entry, spread.share >= share)
+        verdict = _verdict(entry, spread.share == 1.0)
     else:
         good, how_far = _within(entry, bound, measured, holds, compared)
         verdict = _verdict(entry, good)

@@ -84,7 +84,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
-    starts = Starts.run(2 if quick else None, lambda start, count: reported("spines", start, count))
+    starts = Starts.run(lambda start, count: reported("spines", start, count))
     spines = starts.each[0]
     settings = {
         "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
@@ -182,7 +182,7 @@ def _sparse(robot: Robot) -> Claim:
     every = [tuple(range(robot.nv))] * len(used)
     calls, found = {}, {}
     for name, columns in (("nonzero", used), ("all", every)):
-        function = compile(_summed, J[0], inertia[0], columns=tuple(columns), target="batch", verify=False)
+        function = compile(_summed, None, J[0], inertia[0], columns=tuple(columns), target="batch", verify=False)
         calls[name], found[name] = partial(function, J, inertia), function(J, inertia)
     M = found["all"][0]
     b, stored = np.ones(robot.nv), csc_matrix(M)

@@ -283,10 +283,9 @@ class Starts:
     each: list[Spines]
 
     @staticmethod
-    def run(count: int | None = None, report: Callable[[int, int], None] | None = None) -> Starts:
-        """Perform the registered number of starts, or so many."""
-        count = setup(NAME)["spine_starts"] if count is None else count
-        found = []
+    def run(report: Callable[[int, int], None] | None = None) -> Starts:
+        """Perform the runs from all registered starts."""
+        count, found = setup(NAME)["spine_starts"], []
         for start in range(count):
             if report is not None:
                 report(start, count)
@@ -294,7 +293,7 @@ class Starts:
         return Starts(found)
 
     def claims(self) -> list[Claim]:
-        """Assess every sentence of the survey that is about motion: it is shown if it holds in most starts."""
+        """Assess every sentence of the survey that is about motion: it is shown if it holds from every start."""
         by_start = [spines.findings() for spines in self.each]
         made = [_over_starts([found[k] for found in by_start]) for k in range(len(by_start[0]))]
         strides = assess(
@@ -306,7 +305,7 @@ class Starts:
 def _over_starts(found: Sequence[Finding]) -> Claim:
     """Assess a sentence by the share of starts in which it holds."""
     first, count = found[0], len(found)
-    known = [float(f.value) for f in found if not isinstance(f.value, str) and np.isfinite(f.value) and not f.missing]
+    known = [float(f.value) for f in found if f.holds is None and np.isfinite(float(f.value)) and not f.missing]
     if all(f.missing for f in found):
         return assess(NAME, first.id, None, first.words, missing=first.missing)
     ends = np.percentile(known, (0.0, 50.0, 100.0)).tolist() if known else [None] * 3
@@ -315,7 +314,7 @@ def _over_starts(found: Sequence[Finding]) -> Claim:
     none = sum(bool(f.missing) for f in found)
     note = f"{first.words}{f' A robot falls in {none} of the starts: no number.' if none else ''}"
     measured = ends[1] if known else first.value
-    return assess(NAME, first.id, measured, note, spread=spread, share=setup(NAME)["spine_share"])
+    return assess(NAME, first.id, measured, note, spread=spread, by_spread=True)
 
 
 NOT_ASKED = tuple(id for id in registration().claims[NAME] if id.startswith("survey_"))

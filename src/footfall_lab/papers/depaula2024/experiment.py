@@ -8,6 +8,9 @@ is not public: what that leaves open is shown by a family of gaits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from footfall.contact.compliant import Compliant
@@ -555,41 +558,59 @@ def _identities() -> list[Claim]:
     ]
 
 
+Moved = tuple[np.ndarray, np.ndarray]  # X_0^i, v_i
+Value = TypeVar("Value")
+
+
 def _iterated() -> Claim:
-    """Poses of all bodies by a loop over the parent array, and by a function that calls itself; the same products."""
-    robot = library.load(ROBOT, rotors="none")
-    local = [(X.R, X.p) for X in joint_transforms(robot, robot.state("stand")[0])]
+    """Algorithm 1 by a loop over the parent array, and by a function that calls itself; the same products."""
+    robot, v = library.load(ROBOT, rotors="none"), np.random.default_rng(5).normal(size=18)
+    local = [X.motion_matrix() for X in joint_transforms(robot, robot.state("stand")[0])]
+    turning = zip(robot.tree.bodies[1:], v[6:])
+    along = [np.zeros(6), *(np.concatenate([each.axis * rate, np.zeros(3)]) for each, rate in turning)]
     parents, children = list(robot.tree.parent), [list(c) for c in robot.tree.children]
 
-    def by_loop() -> list[tuple[np.ndarray, np.ndarray]]:
-        placed = [local[0]]
-        for i in range(1, len(local)):
-            (R, p), (own, at) = placed[parents[i]], local[i]
-            placed.append((R @ own, p + R @ at))
-        return placed
+    def moved(i: int, above: Moved) -> Moved:
+        return local[i] @ above[0], local[i] @ above[1] + along[i]
 
-    def by_recursion() -> list[tuple[np.ndarray, np.ndarray]]:
-        placed = [local[0]] * len(local)
+    def deeper(i: int, above: int) -> int:
+        return above + 1
+
+    def by_loop(root: Value, visit: Callable[[int, Value], Value]) -> list[Value]:
+        found = [root]
+        for i in range(1, len(parents)):
+            found.append(visit(i, found[parents[i]]))
+        return found
+
+    def by_recursion(root: Value, visit: Callable[[int, Value], Value]) -> list[Value]:
+        found = [root] * len(parents)
 
         def descend(i: int) -> None:
-            R, p = placed[i]
             for child in children[i]:
-                own, at = local[child]
-                placed[child] = (R @ own, p + R @ at)
+                found[child] = visit(child, found[i])
                 descend(child)
 
         descend(0)
-        return placed
+        return found
 
-    took = best_times({"loop": by_loop, "recursion": by_recursion})
-    apart = max(off(a[1], b[1]) for a, b in zip(by_loop()[1:], by_recursion()[1:]))
+    trunk = np.eye(6), v[:6]
+    took = best_times(
+        {
+            "loop": lambda: by_loop(0, deeper),
+            "recursion": lambda: by_recursion(0, deeper),
+            "loop with products": lambda: by_loop(trunk, moved),
+            "recursion with products": lambda: by_recursion(trunk, moved),
+        }
+    )
+    apart = max(off(a[1], b[1]) for a, b in zip(by_loop(trunk, moved), by_recursion(trunk, moved)))
+    share = took["loop with products"] / took["recursion with products"]
     return assess(
         NAME,
         "iteration_beats_recursion",
         took["loop"] / took["recursion"],
-        f"{1e6 * took['loop']:.1f} against {1e6 * took['recursion']:.1f} us; they agree to {apart:.0e}. Thirteen calls"
-        " cost next to nothing beside thirteen products of matrices; what the loop gives is an order in which the"
-        " whole can be unrolled and compiled.",
+        f"{1e6 * took['loop']:.2f} against {1e6 * took['recursion']:.2f} us. With the 6 x 6 products of Algorithm 1"
+        f" it is {share:.2f} times the time, {1e6 * took['loop with products']:.0f} us; both agree to {apart:.0e}. What"
+        " the loop gives besides is an order in which the whole can be unrolled and compiled.",
     )
 
 

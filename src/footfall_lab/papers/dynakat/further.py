@@ -328,7 +328,7 @@ def _through_joints(robot: Robot) -> Claim:
         NAME,
         "controls_act_through_joints",
         worst if least > 0.0 else float("nan"),
-        f"The base accelerates in every state, by at least {100.0 * least:.0f} % of the whole, through M alone.",
+        f"The base accelerates in every state, by at least {100.0 * least:.2g} % of the whole, through M alone.",
     )
 
 
