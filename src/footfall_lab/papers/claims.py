@@ -228,6 +228,8 @@ def assess(
         note = " ".join(part for part in ("" if good else how_far, note) if part)
     if spread is not None:
         note = f"{note} {spread.words}".lstrip()
+    if entry.covers:
+        note = f"{note} The row covers: {entry.covers}.".lstrip()
     return Claim(
         id=id,
         claim=entry.claim,

@@ -76,6 +76,7 @@ class Entry:
     ours: bool = False  # no paper asks it
     table: str = "behaviour"  # one of TABLES
     equations: tuple[str, ...] = ()  # of an entry of the table of equations: all that one evaluation covers
+    covers: str = ""  # who else says the same, in a survey
     short: str = ""  # the claim in a few words, for a line about the whole paper
 
     @property
