@@ -1,4 +1,4 @@
-"""Commands and protocols that packages register as entry points, and objects that a user names as ``module:name``."""
+"""Commands and protocols that packages register as entry points, and user-defined objects named as ``module:name``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PROJECT = Path(__file__).parents[2] / "pyproject.toml"  # in a checkout
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name; names of our own distribution win.
+    """Return the entry points of a group by name; names of footfall's distribution take precedence.
 
-    In a checkout its ``pyproject.toml`` is read, which is newer than the metadata of an editable installation, and is
-    there without any.
+    In a checkout, ``pyproject.toml`` is read: it is newer than the metadata of an editable installation, and needs no
+    installation.
     """
     found = installed(group=group)
     ours = _in_checkout(group)
@@ -56,7 +56,7 @@ def names_code(text: str) -> bool:
 
 
 def named_object(name: str, folder: Path, beside: bool = True) -> Given:
-    """Import what ``module:name`` names; modules in a folder are found too, unless ``beside`` is False."""
+    """Import the object named ``module:name``; modules in a folder are found too, unless ``beside`` is False."""
     module_name, _, key = name.partition(":")
     if beside and str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

@@ -1,4 +1,4 @@
-"""A function of a constant and arrays, bound to the constant: its numbers are folded into the program.
+"""A function of a constant and arrays, bound to the constant.
 
 The constant is any object with ``parameter``, ``with_parameters`` and ``digest``. Its numbers are folded into the
 program, except those named in ``free``, which stay inputs. Shapes come from examples, or from annotations such as
@@ -29,12 +29,12 @@ Function = Callable[..., PyTree]
 class Bound:
     """A function with its constant bound: positional array arguments, and the free parameters as a last argument.
 
-    A derived class says how to call its kind of constant, and knows more of it: ``example``, ``digest``.
+    A derived class names its kind of constant and may override ``example`` and ``digest``.
     """
 
     what = "constant"
-    kinds = ""  # what a constant may be, in errors
-    called = "compile"  # the function that users call, in errors
+    kinds = ""  # kinds of constants, for errors
+    called = "compile"  # the function that users call, for errors
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Bound:
         self.examples.append(example)
 
     def __call__(self, *arrays: PyTree) -> PyTree:
-        while _waiting:  # it is being traced: nothing was found in the cache
+        while _waiting:  # the function is being traced: it was not in the cache
             _waiting.pop().start()
         constant = self.constant
         if self.free:
@@ -91,11 +91,11 @@ class Bound:
 
     @property
     def is_library(self) -> bool:
-        """Whether the function is a registered package's own, found under its name: it needs no replay."""
+        """Whether the function belongs to a registered package, importable by its name: it needs no replay."""
         return ownership.is_library(_unwrapped(self.original))
 
     def _modules(self) -> tuple[str, ...] | None:
-        """The modules that a trace may enter; None where one was changed in this process, or is a user's."""
+        """Return the modules that a trace may enter; None if one was modified in this process or belongs to a user."""
         constant = self.constant
         if not self.is_library or not (constant is None or ownership.is_library(type(constant))):
             return None
@@ -108,15 +108,15 @@ class Bound:
         return str(self.constant.digest)
 
     def example(self, name: str, shape: tuple[int, ...]) -> PyTree:
-        """Generic numbers for an argument whose shape is known."""
+        """Return generic numbers for an argument of known shape."""
         random = np.random.default_rng(len(name))
         return random.normal(size=shape) if shape else float(random.normal())
 
     def _example_of(self, name: str) -> PyTree:
-        """An example made from the annotation of an argument: generic numbers of the right shape."""
+        """Return generic numbers of the shape in an argument's annotation."""
         try:
             annotation = typing.get_type_hints(_unwrapped(self.original), include_extras=True).get(name)
-        except Exception:  # an annotation that names something unknown here
+        except Exception:  # the annotation uses a name that is unknown here
             annotation = None
         shape = _annotated_shape(annotation, self.constant)
         if shape is None:
@@ -124,11 +124,11 @@ class Bound:
         return self.example(name, shape)
 
     def shape_unknown(self, name: str) -> str:
-        """Return what is wrong where an argument has neither example nor annotation."""
+        """Return the error message for an argument with neither example nor annotation."""
         return f"{self.__name__}: the shape of argument '{name}' is not known; give an example, or annotate it"
 
     def _check_constant(self) -> None:
-        """Refuse arrays in the constant's place: they would be folded into the program, where an input was meant."""
+        """Refuse an array as the constant: it would be folded into the program, where an input was meant."""
         constant, title = self.constant, self.__name__
         if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
             raise InputError(
@@ -138,7 +138,7 @@ class Bound:
             )
 
     def key(self) -> str | None:
-        """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        """Return a key for the function, its constants and shapes; None for a user's function, always retraced."""
         with ownership.one_look():
             return self._key()
 
@@ -164,14 +164,14 @@ class Bound:
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
-_QUIET = 0.5  # [s] that compiling may take before it is reported
+_QUIET = 0.5  # [s]; compilation that takes longer is reported
 _reported = threading.Event()
 _waiting: list[threading.Timer] = []  # started by the first call for a trace
 
 
 @contextlib.contextmanager
 def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
-    """Say once, to a person who waits at a terminal or in a notebook, that something is being compiled."""
+    """Report once, at a terminal or in a notebook, that something is being compiled."""
     if _reported.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
@@ -198,7 +198,7 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        raise InputError(f"{function!r} has no signature that can be read: wrap it in a def") from None
+        raise InputError(f"{function!r} has no readable signature: wrap it in a def") from None
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(f"a function with *{parameter.name} cannot be compiled: name its arguments")
@@ -240,7 +240,7 @@ def _structure(pytree: PyTree) -> object:
 
 
 def _plain(value: object) -> bool:
-    """Whether repr names the value fully."""
+    """Return whether ``repr`` describes the value completely."""
     if isinstance(value, (tuple, list)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))

@@ -1,4 +1,4 @@
-"""A recording of encoders from end to end: the order of its joints, both ways of identification, the half held out.
+"""Identify motors from recorded encoders: the order of the joints, both methods, validation on the second half.
 
 found = identify_motors(ff.load("go2"), Encoders.read("go2_joints.npz"), kp=20, kd=1.5)
 robot, motors, joints = found.apply(ff.load("go2"))
@@ -29,28 +29,28 @@ METHODS = ("both", "gradients", "search")
 
 @dataclass(frozen=True, kw_only=True)
 class MotorReport:
-    """Motor parameters fitted to a recording; errors [rad] are those of the half that was not fitted."""
+    """Motor parameters fitted to a recording; errors [rad] are over the validation half."""
 
     robot: str
     joints: tuple[str, ...]
-    orders: tuple[Order, ...]  # all orders that were tried, the best first
-    found: tuple[Motors, ...]  # one a method
+    orders: tuple[Order, ...]  # all orders that were tried, best first
+    found: tuple[Motors, ...]  # one per method
     before: Float[ndarray, "nj"]
-    after: tuple[Float[ndarray, "nj"], ...]  # one a method
+    after: tuple[Float[ndarray, "nj"], ...]  # one per method
 
     @property
     def best(self) -> int:
-        """The method with the smallest error over the rows that it was fitted to; the validation half is not used."""
+        """Return the method with the smallest error over the fitted rows; the validation half is not used."""
         return int(np.argmin([np.mean(motors.rms**2) for motors in self.found]))
 
     @property
     def total(self) -> tuple[float, float]:
-        """rms over all joints before and after [rad]."""
+        """Return the rms over all joints before and after [rad]."""
         return whole(self.before), whole(self.after[self.best])
 
     @property
     def settled(self) -> Bool[ndarray, "nj 7"]:
-        """Parameters that every method finds identifiable, with overlapping intervals."""
+        """Return parameters that every method finds identifiable, with overlapping intervals."""
         shown = np.all([motors.identifiable for motors in self.found], axis=0)
         for a in self.found:
             for b in self.found:
@@ -58,7 +58,7 @@ class MotorReport:
         return shown
 
     def apply(self, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
-        """(the robot with its joints' parameters, its motors, its joint effects)."""
+        """Return (the robot with the fitted joint parameters, its motors, its joint effects)."""
         return applied(robot, self.joints, self.found[self.best].table)
 
     def to_json(self) -> dict[str, Json]:
@@ -135,12 +135,12 @@ def identify_motors(
 
 
 def whole(rms: Float[ndarray, "nj"]) -> float:
-    """rms over all joints."""
+    """Return the rms over all joints."""
     return float(np.sqrt(np.mean(rms**2)))
 
 
 def cell(report: MotorReport, motors: Motors, joint: int, column: int) -> str:
-    """A number with its interval, for people; in brackets what the recording does not show."""
+    """Return a number with its interval as text; in brackets if the recording does not identify it."""
     value, half = motors.table[joint, column], motors.half_width[joint, column]
     scale = 1e3 if UNITS[column] in ("rad", "s", "kg m²") else 1.0  # mrad, ms, g m²
     shown = f"{scale * value:.3g}"

@@ -19,7 +19,7 @@ from nptrace._types import Json
 class Patches(Ground):
     """A ground with a coefficient of friction for each cell of a grid, ``spacing`` [m] wide, x first.
 
-    Cell (0, 0) begins at ``corner`` (x, y) [m]; beyond the grid that of the nearest cell holds. "ground.friction" may
+    Cell (0, 0) begins at ``corner`` (x, y) [m]; beyond the grid, the nearest cell applies. "ground.friction" may
     be a free parameter: the whole grid.
     """
 

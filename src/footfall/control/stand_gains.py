@@ -1,4 +1,4 @@
-"""Joint gains that hold a robot up, in proportion to its weight: for every stand that is not tuned by hand."""
+"""Joint gains that hold a robot up, in proportion to its weight, for stands without tuned gains."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
 
-STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
-MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
+STIFFNESS, DAMPING = 0.5, 0.012  # gains of every joint, per newton of weight [m/rad, m s/rad]
+MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to control, however weak gravity is [m/s²]
 
 
 def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> float:
-    """The weight that joints are to hold: in this gravity, or in a tenth of the Earth's where it is weaker [N]."""
+    """Return the weight that joints support: in this gravity, or in a tenth of the Earth's if it is weaker [N]."""
     return robot.mass * np.maximum(strength(gravity), MIN_GRAVITY)
 
 

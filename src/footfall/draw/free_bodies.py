@@ -1,4 +1,4 @@
-"""Free bodies as they are drawn: boxes with edges, balls with a belt, so that their rolling is seen."""
+"""Free bodies as drawn: boxes with edges, balls with a belt, so that rolling is visible."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def body_jacobians(
         here[:, tree.dof(i)] = joint_twist(robot, i, 1.0)
         carried = X_ij @ J[j]
         J.append(carried + here)
-        # the child turns away from what it is given: dX/dt = -(S q̇) * X
+        # the child rotates relative to its parent: dX/dt = -(S q̇) * X
         rate_J.append(X_ij @ rate_J[j] - cross_motion_matrix(joint_twist(robot, i, rates[i - 1])) @ carried)
     return J, rate_J
 

@@ -36,7 +36,7 @@ def bias_forces(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """Return c + g: Algorithms 2 and 3 in one pass outward and one inward, for the base's accelerations add up."""
+    """Return c + g: Algorithms 2 and 3 in one pass outward and one inward, since the base's accelerations add up."""
     wrenches, spin_torques = velocity_wrenches(robot, X, v, classical, upward(X[0], gravity))
     return joint_space_forces(robot, X, wrenches) + spin_torques
 
@@ -89,7 +89,7 @@ def forward_dynamics(
     at_q = posture(robot, q)
     standing, X = at_q.robot, at_q.X
     composite = composite_bodies(standing, X)
-    # a floating robot falls as a whole: gravity acts on its base's acceleration alone, and turns with nothing else
+    # a floating robot falls as a whole: gravity acts only on its base's acceleration
     applied_gravity = np.zeros(3) if robot.floating else gravity
     force = generalised(robot, tau) - composite_bias(standing, X, composite, v, applied_gravity, at_q.still)
     if external is not None:

@@ -34,7 +34,9 @@ def gravity_terms(
 def gravity_wrenches(
     robot: Robot, X: list[Transform], gravity: Float[ndarray, "3"] | tuple[float, float, float]
 ) -> list[ndarray]:
-    """Return the outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
+    """Return the outward pass: f_i = I_i a_i with a_i = X a_j. Nothing rotates, so only the linear part is
+    propagated.
+    """
     tree = robot.tree
     a = [upward(X[0], gravity)]
     for i in range(1, len(X)):

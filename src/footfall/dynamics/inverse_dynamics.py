@@ -1,6 +1,6 @@
-"""Inverse dynamics: the whole recursive Newton-Euler algorithm in spatial form, eqs. (19)-(25) of de Paula et al. 2024.
+"""Inverse dynamics: the recursive Newton-Euler algorithm in spatial form, eqs. (19)-(25) of de Paula et al. 2024.
 
-Shares only the inward pass with the split terms: their sum M a + c + g is checked by an independent outward pass.
+It shares only the inward pass with the separate terms: their sum M a + c + g is checked by an independent outward pass.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Momentum of the whole robot and the matrix that gives it (the slides: the base rows of the dynamics are its rate).
+"""Momentum of the whole robot and its matrix (the slides: the base rows of the dynamics are its rate).
 
 Momentum about the centre of mass, in world axes, angular part first: k = A(q) v.
 """
@@ -57,6 +57,6 @@ def momentum_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 
 
 
 def _poses_about_com(robot: Robot, q: ndarray) -> list[Transform]:
-    """Poses of the bodies in a frame at the centre of mass with world axes."""
+    """Return poses of the bodies in a frame at the centre of mass with world axes."""
     com = center_of_mass(robot, q)
     return [Transform(X_WB.R, X_WB.p - com) for X_WB in body_poses(robot, q)]

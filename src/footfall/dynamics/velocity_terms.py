@@ -51,7 +51,7 @@ def velocity_wrenches(
 ) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
     """Return the outward pass: (wrench that every body needs, torque that exact rotors need at their joints).
 
-    a_0: the whole robot accelerates so as well, in base axes [m/s²], as eq. (24) has it for gravity.
+    a_0: additional acceleration of the whole robot in base axes [m/s²], used for gravity in eq. (24).
     """
     check_shape(robot, v=(v, robot.nv))
     tree, rates = robot.tree, joint_rates(robot, v)

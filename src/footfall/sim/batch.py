@@ -57,8 +57,31 @@ def constant_command(simulation: Simulation) -> Command:
     return simulation.command
 
 
+def solution_report(counts: Float[ndarray, "n steps"], lanes: int, one_loop: bool) -> dict[str, float]:
+    """Return solutions per step and how well robots fill their lanes, as ``Batch.report`` does.
+
+    Args:
+        counts: Solutions of every step of every robot.
+        lanes: Robots that run together; the last of them may be fewer.
+        one_loop: Whether a robot begins its next step without waiting for the others.
+    """
+    groups = [counts[k : k + lanes] for k in range(0, len(counts), lanes)]
+    slowest = np.concatenate([group.max(axis=0) for group in groups])
+    if one_loop:
+        work = sum(len(group) * group.sum(axis=1).max() for group in groups)
+    else:
+        work = sum(len(group) * group.max(axis=0).sum() for group in groups)
+    return {
+        "solutions": float(counts.mean()),
+        "solutions_p99": float(np.quantile(counts, 0.99)),
+        "slowest": float(slowest.mean()),
+        "lanes": lanes,
+        "occupancy": float(counts.sum() / work),
+    }
+
+
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
-_REPORTED = 256  # robots that a report looks at
+REPORTED = 256  # robots that a report looks at
 _COPIES = 3  # of the state of every robot that are in memory at once, at most
 COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 
@@ -396,7 +419,7 @@ class Batch(Summarised):
             of every vector that takes most, in the mean over steps; ``lanes``: robots in a vector; ``occupancy``: the
             part of the lanes' work that robots need, from 1 / lanes to 1.
         """
-        most, lanes = min(self.n, _REPORTED), self.function.lanes
+        most, lanes = min(self.n, REPORTED), self.function.lanes
         counted = compiling.compile(
             counted_tick,
             self.simulation.model,
@@ -410,19 +433,7 @@ class Batch(Summarised):
         )
         _, (_, rows) = counted.roll(ticks, *self._arguments(np.arange(most)))
         counts = np.asarray(rows, float).reshape(most, -1)  # of every step
-        blocks = [counts[k : k + lanes] for k in range(0, most, lanes)]
-        slowest = np.concatenate([block.max(axis=0) for block in blocks])
-        if self.function.statistics.get("one_loop"):
-            work = sum(len(block) * block.sum(axis=1).max() for block in blocks)
-        else:
-            work = sum(len(block) * block.max(axis=0).sum() for block in blocks)
-        return {
-            "solutions": float(counts.mean()),
-            "solutions_p99": float(np.quantile(counts, 0.99)),
-            "slowest": float(slowest.mean()),
-            "lanes": lanes,
-            "occupancy": float(counts.sum() / work),
-        }
+        return solution_report(counts, lanes, bool(self.function.statistics.get("one_loop")))
 
     def fallen(self, lean: float = 75.0) -> Bool[ndarray, "n"]:
         """Return which robots are tilted by more than a limit [degrees], or are no longer finite."""

@@ -10,6 +10,7 @@ and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX ta
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,13 +22,14 @@ from footfall import compiling
 from footfall.control.interface import Command
 from footfall.errors import FootfallError, InputError, MissingExtraError, unknown
 from footfall.robot.model.description import Robot
-from footfall.sim.batch import Which, check_options, constant_command
+from footfall.sim.batch import REPORTED, Which, check_options, constant_command, solution_report
 from footfall.sim.rollouts import check_controller, check_world
 from footfall.sim.simulation import Simulation
-from footfall.sim.tick import Inputs, reduced, rollout_tick, states_at_rest
+from footfall.sim.tick import Inputs, counted_tick, reduced, rollout_tick, states_at_rest
 from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
+from nptrace.ir.program import walk
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime.compiled import flattened_steps
@@ -35,10 +37,11 @@ from nptrace.runtime.compiled import flattened_steps
 if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
-KERNEL = "footfall_tick"
+KERNEL, COUNTING = "footfall_tick", "footfall_count"
 FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
 SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
+WARP = 32  # threads
 BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
@@ -110,7 +113,14 @@ class TickSource:
         lanes = vectorised(code, lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else 4
         self.block = block or BLOCKS[self.threads]
+        self.one_loop = any(s.op == "steps" for s in walk(code.body))
         self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block)
+
+    def counted_text(self) -> str:
+        """Return the source of a tick that also counts how often each of its steps is solved, as ``evaluate``."""
+        given = {"free": tuple(self.parameters)}
+        program = compiling.program(counted_tick, self.simulation.model, self.first, self.inputs, **given)
+        return cuda.source(program, self.layout, COUNTING, self.dtype, BLOCKS[1])
 
     def numbers(self, arrays: PyTree) -> np.ndarray:
         """Return a pytree as one column of numbers."""
@@ -148,20 +158,36 @@ class TickSource:
 
 
 class CudaKernel:
-    """A CUDA source as the kernel that advances robots; the numbers of a robot are a column, (number, robot)."""
+    """A CUDA source as the kernel that advances robots; the numbers of a robot are a column, (number, robot).
 
-    def __init__(self, text: str, name: str, block: int, threads: int = 1, dtype: DTypeLike = np.float32) -> None:
+    entry: ``advance``, or ``evaluate`` for one call whose results are not a state.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        block: int,
+        threads: int = 1,
+        dtype: DTypeLike = np.float32,
+        entry: str = "advance",
+    ) -> None:
         xp = cupy()
         self.block, self.threads = block, threads  # per block, and per robot
         module = xp.RawModule(code=text, options=OPTIONS, backend="nvrtc")
-        self.function = module.get_function(f"{name}_advance")
+        self.function = module.get_function(f"{name}_{entry}")
         self.shared = xp.zeros(1, dtype)
 
     def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
         """Advance the state where it lies, in one launch."""
-        n = state.shape[1]
-        arguments = (state, inputs, self.shared, np.int32(steps), np.int32(n))
-        self.function((-(-n * self.threads // self.block),), (self.block,), arguments)
+        self._launch(state.shape[1], state, inputs, self.shared, np.int32(steps))
+
+    def evaluate(self, state: DeviceArray, inputs: DeviceArray, out: DeviceArray) -> None:
+        """Write the results of one call into ``out``, (number, robot)."""
+        self._launch(state.shape[1], state, inputs, self.shared, out)
+
+    def _launch(self, n: int, *arguments: Any) -> None:
+        self.function((-(-n * self.threads // self.block),), (self.block,), (*arguments, np.int32(n)))
 
 
 class CudaBackend(CudaKernel):
@@ -247,6 +273,35 @@ class GpuBatch:
     def run(self, ticks: int) -> None:
         """Advance every robot by a number of ticks, in one launch."""
         self.backend.rollout(ticks, self.state, self.inputs)
+
+    def report(self, ticks: int = 50) -> dict[str, float]:
+        """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
+
+        As ``Batch.report``, where the robots of a warp are those that run together: 32, or 8 with four threads each.
+        The batch is not changed. The first call compiles a kernel that counts.
+
+        Args:
+            ticks: Ticks of the controller, to look at.
+
+        Returns:
+            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
+            of every warp that takes most, in the mean over steps; ``lanes``: robots in a warp; ``occupancy``: the
+            fraction of the warps' work that robots need, from 1 / lanes to 1.
+        """
+        xp, most, numbers = self.cupy, min(self.n, REPORTED), len(self.state)
+        state, inputs = (xp.ascontiguousarray(x[:, :most]) for x in (self.state, self.inputs))
+        counts = []
+        for _ in range(ticks):
+            out = xp.empty((numbers + self.source.simulation.model.substeps, most), self.source.dtype)
+            self._counting.evaluate(state, inputs, out)
+            state = out[:numbers]
+            counts.append(out[numbers:])
+        found = np.asarray(xp.asnumpy(xp.concatenate(counts)), float).T
+        return solution_report(found, WARP // self.source.threads, self.source.one_loop)
+
+    @functools.cached_property
+    def _counting(self) -> CudaKernel:
+        return CudaKernel(self.source.counted_text(), COUNTING, BLOCKS[1], dtype=self.source.dtype, entry="evaluate")
 
 
 def number_count(arrays: PyTree) -> int:

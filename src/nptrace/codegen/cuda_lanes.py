@@ -1,9 +1,9 @@
-"""A vectorised program as CUDA C: four threads per element, one for each lane; ``cuda.source`` comes here for those.
+"""A vectorised program as CUDA C: four threads per element, one for each lane; called by ``cuda.source``.
 
-A wide value is one register in each of the four threads; what belongs to the base is computed by all four alike.
-``extract`` is a shuffle between neighbours in a warp, ``broadcast`` is nothing, ``gather`` a choice by the thread's
-lane. All threads of a warp take the same way: threads beyond the last element work on the last one and keep it to
-themselves, and a loop that may end early ends when it may for the whole warp, as on the lanes of a processor.
+A wide value is one register in each of the four threads; scalar values are computed by all four.
+``extract`` is a shuffle between neighbours in a warp, ``broadcast`` a no-op, ``gather`` a selection by the thread's
+lane. All threads of a warp follow the same path: threads beyond the last element repeat it and discard the result, and
+a loop ends early only when all threads of the warp may end it, as on SIMD lanes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INLINE real hsum(real x)
 
 
 _MIRRORS = {"side": (1, -1, 1, -1), "end": (1, 1, -1, -1), "cross": (1, -1, -1, 1)}  # registers of signs, by lane
-_SIGNS = {  # of four numbers: their register, and whether it is to be negated
+_SIGNS = {  # for signs of four lanes: the register, and whether to negate it
     tuple(factor * sign > 0 for sign in signs): (name, factor < 0)
     for name, signs in {"": (1, 1, 1, 1), **_MIRRORS}.items()
     for factor in (1, -1)
@@ -37,9 +37,9 @@ _SIGNS = {  # of four numbers: their register, and whether it is to be negated
 
 
 class Split:
-    """Which numbers of the state a thread holds for its lane alone (``fours``), and which all four hold (``ones``).
+    """The numbers of the state that differ by lane (``fours``), and those that all four threads hold (``ones``).
 
-    ``kept`` are the values that the body hands out, ``outputs[k]`` the position of output k in it and its lane, or
+    ``kept`` are the values that the body returns, ``outputs[k]`` the position of output k among them and its lane, or
     None.
     """
 
@@ -60,7 +60,7 @@ class Split:
             self.outputs.append((self.kept.index(kept), lane))
 
     def _by_lane(self, outputs: Sequence[int], lanes: dict[int, tuple[int, int]]) -> set[int]:
-        """Outputs that each thread keeps for its own lane; the next step reads any other in all four threads."""
+        """Return the outputs that each thread keeps for its lane; the next step reads all others in every thread."""
         if not self.advances:
             return set(range(len(outputs)))
         found: set[int] = set()
@@ -72,7 +72,7 @@ class Split:
 
 
 def _check(program: Program, layout: Layout) -> None:
-    """Refuse what four threads cannot share."""
+    """Raise InputError for a program that four threads cannot share."""
     if program.lanes != LANES:
         raise InputError(f"an element takes {LANES} threads on a GPU, not {program.lanes}")
     locations = layout.locations()
@@ -81,7 +81,7 @@ def _check(program: Program, layout: Layout) -> None:
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
-    """Offsets of the numbers of the state that are read side by side, lane by lane, none of them twice."""
+    """Return offsets of four state numbers each that are only read together, one per lane."""
     locations, fours, taken = layout.locations(), list[tuple[int, ...]](), set[int]()
     for s in walk(program.body):
         if s.op == "input" and s.result in program.wide:
@@ -94,7 +94,7 @@ def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
 
 
 class LaneBody(Body):
-    """Statements of a vectorised program; ``lane`` is the number of the thread's lane."""
+    """Statements of a vectorised program; ``lane`` is the thread's lane."""
 
     forgets = True
 
@@ -125,7 +125,7 @@ class LaneBody(Body):
         return super().value(s)
 
     def _wide_constant(self, values: Sequence[float]) -> str:
-        """Mirrored groups differ in signs: a register of signs serves all such constants, and a minus costs nothing."""
+        """Return a constant by lane. Mirrored groups differ in sign: one register of signs serves all constants."""
         e, first = self.e, values[0]
         signs = tuple(x > 0 for x in values)
         if first == 0 or any(abs(x) != abs(first) for x in values) or signs not in _SIGNS:
@@ -158,7 +158,7 @@ class LaneBody(Body):
 
 
 def _chosen(values: Sequence[str]) -> str:
-    """One of four by the lane of the thread, with as few choices as it takes."""
+    """Select one of four values by the lane of the thread, with as few selects as possible."""
     a, b, c, d = values
     if a == b == c == d:
         return a
@@ -170,7 +170,7 @@ def _chosen(values: Sequence[str]) -> str:
 
 
 def at_lane(offsets: Sequence[int]) -> str:
-    """The index of the lane's own number, written as a sum where the indices are evenly spaced."""
+    """Return the index of the lane's number, as a linear expression where the offsets are evenly spaced."""
     step = offsets[1] - offsets[0]
     if all(b - a == step for a, b in pairwise(offsets)):
         return f"{offsets[0]} + {step} * lane"
@@ -178,7 +178,7 @@ def at_lane(offsets: Sequence[int]) -> str:
 
 
 def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool) -> tuple[str, int]:
-    """The device function of one step, or of all in one loop, and how much memory the loops of a thread need."""
+    """Return the device function of one step, or of all in one loop, and the loop memory per thread."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(
         body=statements, outputs=split.kept, input_size=program.input_size, tables=program.tables, wide=program.wide
@@ -199,7 +199,7 @@ def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split,
 
 
 def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
-    """Loads, stores and the loop over steps. Threads beyond the last element stay for the shuffles."""
+    """Return the kernels. Threads beyond the last element keep running, because shuffles need all of a warp."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     ones, fours = split.ones, split.fours
     start = [

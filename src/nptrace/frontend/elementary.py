@@ -1,7 +1,7 @@
 """NumPy's elementary functions of traced scalars, built from the graph's few operations.
 
-Where a formula loses digits (expm1, log1p, sinh, tanh near 0) a series takes over below a threshold; both are
-evaluated, one is selected, and both are harmless where they are not selected, so that derivatives stay finite too.
+Where a formula loses digits (expm1, log1p, sinh, tanh near 0), a series is used below a threshold. Both are evaluated
+and one is selected; the other stays finite, so that derivatives stay finite too.
 """
 
 import math
@@ -44,14 +44,14 @@ def floor(x: Element) -> Element:
 
 
 def decides(x: Element) -> Element:
-    """A traced number whose quotients are divided truly: 49 * (1 / 49) is rounded down to 0."""
+    """Return a traced number whose quotients are true divisions, since floor(49 * (1 / 49)) is 0."""
     if is_scalar(x):
         x.graph.decide_by(x.node)
     return x
 
 
 def _polynomial(x: Element, coefficients: Sequence[float]) -> Element:
-    """Lowest power first."""
+    """Evaluate a polynomial, lowest power first."""
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * x + c
@@ -68,7 +68,7 @@ def trunc(x: Element) -> Element:
 
 
 def rint(x: Element) -> Element:
-    """To the nearest whole number, halves to the even one, with the sign of x also where that is zero."""
+    """Round to the nearest integer, halves to even; a zero has the sign of x."""
     size = absolute(decides(x))
     below = floor(size)
     rest, half = size - below, 0.5 * below
@@ -78,10 +78,10 @@ def rint(x: Element) -> Element:
 
 
 def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
-    """(floor(a / b), a - b floor(a / b)) with the rest in [0, b), or (b, 0] for a negative b.
+    """Return (floor(a / b), a - b floor(a / b)) with the remainder in [0, b), or (b, 0] for a negative b.
 
-    The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. The divisor is
-    split, so that the rest is exact without a fused multiply-add too.
+    The quotient by a rounded reciprocal can be off by one near an integer, which the remainder reveals. The divisor is
+    split, so that the remainder is exact even without a fused multiply-add.
     """
     if not is_scalar(b) and math.isinf(b):
         return _by_infinity(a, b)
@@ -100,7 +100,7 @@ def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
 
 
 def _by_infinity(a: Element, b: Element) -> tuple[Element, Element]:
-    """(floor(a / b), the rest) for an infinite b: a itself, or b if their signs differ; NaN for an infinite a."""
+    """Return (floor(a / b), remainder) for infinite b: the remainder is a, or b if signs differ; NaN for infinite a."""
     opposite = ((a < 0) & (b > 0)) | ((a > 0) & (b < 0))
     finite = absolute(a) < math.inf
     whole, rest = select(opposite, -1.0, 0.0), select(opposite, b, a)
@@ -108,7 +108,7 @@ def _by_infinity(a: Element, b: Element) -> tuple[Element, Element]:
 
 
 def _split(b: float) -> tuple[float, float]:
-    """b as a sum of 26 and 27 bits: products of the parts with a whole number below 2^26 are exact."""
+    """Split b into parts of 26 and 27 bits: their products with an integer below 2^26 are exact."""
     if not math.isfinite(b):
         raise refusal(f"a traced value modulo the constant {b}")
     mantissa, exponent = math.frexp(b)
@@ -117,7 +117,7 @@ def _split(b: float) -> tuple[float, float]:
 
 
 def _halves(b: Element) -> tuple[Element, Element]:
-    """A traced b as a sum (Veltkamp's) of 41 and 12 bits, in single precision 12 and 12: exact for quotients < 4096."""
+    """Split a traced b (Veltkamp) into 41 and 12 bits, in float32 12 and 12: exact for quotients < 4096."""
     scaled = 4097.0 * b
     head = scaled - (scaled - b)
     return head, b - head
@@ -132,7 +132,7 @@ def floor_divide(a: Element, b: Element) -> Element:
 
 
 def fmod(a: Element, b: Element) -> Element:
-    """The rest with the sign of a."""
+    """Return the remainder with the sign of a."""
     rest = remainder(absolute(a), absolute(b))
     return select(a < 0, -rest, rest)
 
@@ -143,7 +143,7 @@ def absolute(x: Element) -> Element:
 
 
 def sign(x: Element) -> Element:
-    """floor in the last branch is 0 at 0, NaN at NaN, and flat."""
+    """Return the sign of x; floor in the last branch is 0 at 0, NaN at NaN, and has derivative zero."""
     return select(x > 0, 1.0, select(x < 0, -1.0, floor(x)))
 
 
@@ -177,7 +177,7 @@ def heaviside(x: Element, at_zero: Element) -> Element:
 
 
 def fmax(a: Element, b: Element) -> Element:
-    """The larger one, or the one that is not NaN."""
+    """Return the larger of a and b, or the one that is not NaN."""
     return _ignoring_nan(BINARY["maximum"], a, b)
 
 
@@ -203,7 +203,7 @@ _ARTANH = [1 / (2 * k + 1) for k in range(12)]
 
 
 def _near_zero(x: Element, bound: float) -> tuple[Element, Element, Element]:
-    """(whether |x| < bound, x there and 0 elsewhere, x elsewhere and 1 there)."""
+    """Return (|x| < bound, x where that holds and 0 elsewhere, 1 where it holds and x elsewhere)."""
     near = absolute(x) < bound
     return near, select(near, x, 0.0), select(near, 1.0, x)
 
@@ -214,7 +214,7 @@ def expm1(x: Element) -> Element:
 
 
 def log1p(x: Element) -> Element:
-    """2 artanh(x / (2 + x)) near 0."""
+    """Return log(1 + x), by 2 artanh(x / (2 + x)) near 0."""
     near, small, large = _near_zero(x, 0.25)
     s = small / (2.0 + small)
     return select(near, 2.0 * s * _polynomial(s * s, _ARTANH), log(1.0 + large))
@@ -252,11 +252,11 @@ def arccosh(x: Element) -> Element:
     large, inside = _beyond_squares(x)
     t = inside - 1.0
     value = select(large, log(x) + math.log(2), log1p(t + sqrt(t * (t + 2.0))))
-    return select(x < 1.0, math.nan, value)  # far below 1 the root would cancel t
+    return select(x < 1.0, math.nan, value)  # far below 1, t would be lost beside the root
 
 
 def _beyond_squares(x: Element) -> tuple[Element, Element]:
-    """(whether 1 is nothing beside the square of x, which might overflow; x where it is not, elsewhere 2)."""
+    """Return (whether 1 is negligible beside x², which might overflow; x where it is not, 2 elsewhere)."""
     large = x > 1e9
     return large, select(large, 2.0, x)
 
@@ -280,7 +280,7 @@ def log10(x: Element) -> Element:
 
 
 def _exact_at_powers(y: Element) -> Element:
-    """A whole number where y is one but for its rounding: floor(log10(1000)) is 3. floor leaves the derivative to y."""
+    """Return y, rounded where it is an integer but for rounding errors: floor(log10(1000)) is 3."""
     off = y - rint(y)
     return y - select(absolute(off) <= 4e-16 * absolute(y), floor(off * 2.0**52) * 2.0**-52, 0.0)
 
@@ -290,7 +290,7 @@ def logaddexp(a: Element, b: Element) -> Element:
 
 
 def cbrt(x: Element) -> Element:
-    """A power and one Newton step, where its products are in range: the root of the cube of a whole number is whole."""
+    """Return the cube root: a power, then a Newton step where it cannot overflow; exact for cubes of integers."""
     size = absolute(x)
     root = size ** (1 / 3)
     usual = (size > 1e-30) & (size < 1e30)
@@ -317,16 +317,16 @@ def arccos(x: Element) -> Element:
 
 
 def hypot(a: Element, b: Element) -> Element:
-    """Scaled by the larger one, so that squares neither over- nor underflow."""
+    """Return sqrt(a² + b²), scaled by the larger one, so that squares neither overflow nor underflow."""
     a, b = absolute(a), absolute(b)
     large, small = BINARY["maximum"](a, b), BINARY["minimum"](a, b)
     ratio = small / select(large > 0, large, 1.0)
     return select((a >= math.inf) | (b >= math.inf), math.inf, large * sqrt(1.0 + ratio * ratio))
 
 
-# -- the tables that dispatch reads ----------------------------------------------------------------------------------
+# -- tables for dispatch ----------------------------------------------------------------------------------
 def _number_of(x: Element) -> Element:
-    """A truth value as a number: functions of one give numbers."""
+    """Return a truth value as a number, since functions of it give numbers."""
     return x * 1.0 if x.is_truth else x
 
 
@@ -433,7 +433,7 @@ TWO_RESULTS: dict[str, Callable[..., Element]] = {
 
 
 def _either(a: Element, b: Element, name: str) -> Element:
-    """Equality does not care for the order; a plain first operand must not answer for itself."""
+    """Compare with the traced operand first: equality is symmetric, and a plain number would compare by itself."""
     return BINARY[name](a, b) if is_scalar(a) else BINARY[name](b, a)
 
 
@@ -448,7 +448,7 @@ def _round(self: Element, digits: int | None = None) -> Element:
     return rint(self) if scale == 1 else rint(self * scale) / scale
 
 
-for _name, _rule in UNARY.items():  # NumPy asks the elements of a plain object array: np.sin(a) calls a[0].sin()
+for _name, _rule in UNARY.items():  # NumPy calls methods of the elements of an object array: np.sin(a) calls a[0].sin()
     setattr(Scalar, _name, _rule)
 for _name in ("arctan2", "hypot", "fmod", "fmax", "fmin", "copysign", "heaviside", "logaddexp"):
     setattr(Scalar, _name, PAIR[_name])

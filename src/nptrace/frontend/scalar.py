@@ -1,9 +1,8 @@
 """One traced number or truth value: a node of a graph with Python's arithmetic.
 
-It answers every question about its value (``if x:``, ``float(x)``, ``x == y``, ``a[x]``, ``{}[x]``) with a
-``TraceError`` that says what to write instead: a trace that cannot be right stops. Questions about its kind it answers
-as the ``np.float64`` or ``np.bool_`` that it stands for, so that code that asks takes the same branch as in plain
-NumPy.
+Every use of its value (``if x:``, ``float(x)``, ``x == y``, ``a[x]``, ``{}[x]``) raises a ``TraceError`` that says what
+to write instead: a trace that cannot be correct stops. Its type looks like the ``np.float64`` or ``np.bool_`` that it
+represents, so that code that checks types takes the same branch as in plain NumPy.
 """
 
 import numbers
@@ -55,7 +54,8 @@ class Scalar:
     def conjugate(self) -> "Scalar":
         return self
 
-    # -- refusals -------------------------------------------------------------------------------------------------
+    # -- operations that raise
+    # -------------------------------------------------------------------------------------------------
     def __bool__(self) -> bool:
         raise refusal(
             "the truth of a traced value is not known while tracing: use np.where(condition, a, b), np.maximum,"
@@ -72,7 +72,7 @@ class Scalar:
     __complex__ = __float__
 
     def __int__(self) -> int:
-        raise refusal("a traced value is not a whole number: use np.floor, or lookup(table, i) to index by it")
+        raise refusal("a traced value is not an integer: use np.floor, or lookup(table, i) to index by it")
 
     def __index__(self) -> int:
         raise refusal("a traced value cannot index an array or count a loop: use lookup(table, i), repeat(n, ...)")
@@ -97,12 +97,12 @@ class Scalar:
         raise refusal("a traced value cannot be pickled or sent to another process")
 
     def __getattr__(self, name: str) -> Element:
-        # hasattr must keep working for what no number has; what a number has and a trace lacks is refused
+        # hasattr must keep working for names that no number has; attributes of numbers that a trace lacks raise
         if not name.startswith("_") and hasattr(np.float64, name):
             raise refusal(f".{name} of a traced number is not supported")
         raise AttributeError(f"a traced number has no attribute {name!r}")
 
-    # -- the questions and methods of a np.float64 ----------------------------------------------------------------
+    # -- attributes and methods of np.float64 ----------------------------------------------------------------
     ndim, shape, size = 0, (), 1
 
     @property
@@ -110,7 +110,7 @@ class Scalar:
         return _BOOL if self.is_truth else _FLOAT
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # what isinstance sees
+    def __class__(self) -> type:  # seen by isinstance
         return np.bool_ if self.is_truth else np.float64
 
     @property
@@ -139,12 +139,12 @@ class Scalar:
 
 # -- nodes of elements -----------------------------------------------------------------------------------------------
 def is_scalar(x: object) -> bool:
-    """Whether x is a traced scalar (isinstance would ask its __class__, which says float64)."""
+    """Return whether x is a traced scalar (isinstance would read its __class__, which is float64)."""
     return type(x) is Scalar
 
 
 def lift(graph: Graph, x: Element) -> Node | None:
-    """The node of an element, truth values as they are; None if it is no real number."""
+    """Return the node of an element, truth values unchanged; None if it is not a real number."""
     kind = type(x)
     if kind is Scalar:
         if x.graph is not graph:
@@ -164,14 +164,14 @@ def lift(graph: Graph, x: Element) -> Node | None:
 
 
 def number(graph: Graph, node: Node) -> Node:
-    """A truth value as 0 or 1; a number as itself."""
+    """Return a truth value as 0 or 1, a number as it is."""
     if graph.nodes[node][0] in BOOLEAN_OPS:
         return graph.select(node, graph.const(1), graph.const(0))
     return node
 
 
 def node_of(graph: Graph, element: object) -> Node:
-    """The number node behind an element of a traced result."""
+    """Return the number node of an element of a traced result."""
     node = lift(graph, element)
     if node is None:
         raise refusal(f"a traced function expected a number, got {_brief(element)}")
@@ -179,7 +179,7 @@ def node_of(graph: Graph, element: object) -> Node:
 
 
 def truth_of(graph: Graph, element: object) -> Node:
-    """The truth node of an element: as it is, or whether the number is not zero."""
+    """Return the truth node of an element; a number is true if it is not zero."""
     node = lift(graph, element)
     if node is None:
         raise refusal(f"a traced function expected a condition, got {_brief(element)}")
@@ -204,12 +204,12 @@ def graph_of(*elements: object) -> Graph:
 
 # -- element rules ---------------------------------------------------------------------------------------------------
 def unary(op: str, a: Scalar) -> Element:
-    """A graph operation on one scalar."""
+    """Return the rule of a graph operation on one scalar."""
     return Scalar(a.graph, a.graph.unary(op, number(a.graph, a.node)))
 
 
 def select(condition: Element, a: Element, b: Element) -> Element:
-    """np.where for one element; of two truth values a truth value."""
+    """Return np.where for one element; a truth value if both choices are truth values."""
     if type(condition) is not Scalar:
         return a if condition else b
     g = condition.graph
@@ -223,9 +223,9 @@ Build = Callable[[Graph, Node, Node], Node]
 
 
 def binary(build: Build, truths: Build | None = None) -> Callable[[Element, Element], Element]:
-    """The rule for two elements, at least one of them traced, from a graph method; NotImplemented for no number.
+    """Return the rule for two elements, at least one traced, from a graph method; NotImplemented for non-numbers.
 
-    ``truths``: the rule for two truth values, where NumPy has another one for them (True + True is True).
+    ``truths``: the rule for two truth values, where NumPy treats them differently (True + True is True).
     """
 
     def rule(a: Element, b: Element) -> Element:
@@ -250,12 +250,12 @@ def _refuse_difference(g: Graph, a: Node, b: Node) -> Node:
 
 
 def xor(g: Graph, a: Node, b: Node) -> Node:
-    """Exactly one of two truth nodes."""
+    """Return whether exactly one of two truth nodes holds."""
     return g.logical("and", g.logical("or", a, b), g.logical_not(g.logical("and", a, b)))
 
 
 def logical(build: Build) -> Callable[[Element, Element], Element]:
-    """The rule for two elements taken as truth values."""
+    """Return the rule for two elements taken as truth values."""
 
     def rule(a: Element, b: Element) -> Element:
         g = graph_of(a, b)
@@ -309,7 +309,7 @@ _OF_NUMBERS: dict[str, Build] = {"add": Graph.add, "sub": Graph.sub, "mul": Grap
 
 
 def _set_operator(name: str, rule: Callable[[Element, Element], Element]) -> None:
-    """Give Scalar the operator and its reflection; arrays answer for themselves, lists become arrays."""
+    """Give Scalar the operator and its reflection; defers to arrays, and converts lists to arrays."""
 
     build = _OF_NUMBERS.get(name)
 

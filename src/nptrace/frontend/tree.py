@@ -1,9 +1,9 @@
 """Pytrees of arrays: tuples, named tuples, lists, dicts and dataclasses with arrays and numbers as leaves.
 
-A leaf is a NumPy array, a NumPy scalar, an int or a float. Everything else that is not a pytree (None, bool, str, an
-enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are walked in the order
-of their keys' names, so that two dicts that are equal have their leaves in the same order. Dataclasses are rebuilt
-without their ``__init__``: a validation there must not meet traced values.
+A leaf is a NumPy array, a NumPy scalar, an int or a float. Anything else that is not a pytree (None, bool, str, an
+enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are traversed in the
+order of their keys, so that equal dicts have their leaves in the same order. Dataclasses are rebuilt without their
+``__init__``, whose validation must not see traced values.
 """
 
 import dataclasses
@@ -23,9 +23,9 @@ Rebuild = Callable[[Sequence[PyTree]], PyTree]
 
 
 def flatten(pytree: PyTree, truths: bool = False) -> tuple[list[PyTree], Rebuild]:
-    """(leaves, rebuild): the leaves in order, and a function from as many new leaves to the same pytree.
+    """Return (leaves, rebuild): the leaves in order, and a function from new leaves to a pytree of the same structure.
 
-    ``truths``: a Python bool is a leaf too.
+    ``truths``: treat a Python bool as a leaf.
     """
     leaves: list[PyTree] = []
     make = _maker(pytree, truths, leaves)
@@ -33,7 +33,7 @@ def flatten(pytree: PyTree, truths: bool = False) -> tuple[list[PyTree], Rebuild
 
 
 def _maker(pytree: PyTree, truths: bool, leaves: list[PyTree]) -> Callable[[Iterator[PyTree]], PyTree]:
-    """Append the leaves, and return what makes the same pytree of the next ones of an iterator."""
+    """Append the leaves, and return a function that rebuilds the pytree from an iterator over leaves."""
     if is_leaf(pytree, truths):
         leaves.append(pytree)
         return next
@@ -46,7 +46,7 @@ def _maker(pytree: PyTree, truths: bool, leaves: list[PyTree]) -> Callable[[Iter
 
 
 def labels(pytree: PyTree, name: str = "") -> list[str]:
-    """A name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
+    """Return a name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
     if is_leaf(pytree):
         return [name]
     parts = _parts(pytree)
@@ -63,7 +63,7 @@ def labels(pytree: PyTree, name: str = "") -> list[str]:
 
 
 def is_leaf(x: object, truths: bool = False) -> bool:
-    """Whether x is data: an array or a number."""
+    """Return whether x is data: an array or a number."""
     kind = type(x)
     if kind is Scalar or kind is float or kind is int:
         return True
@@ -81,7 +81,7 @@ def _is_record(pytree: object) -> bool:
 
 
 def _parts(pytree: PyTree) -> tuple[list[PyTree], Callable[[list[PyTree]], PyTree]] | None:
-    """(children, how to put new ones together), or None for a constant."""
+    """Return (children, function that rebuilds the parent from new children), or None for a constant."""
     if isinstance(pytree, dict):
         keys = _sorted_keys(pytree)
         return [pytree[k] for k in keys], lambda new: _make_dict(pytree, dict(zip(keys, new)))
@@ -139,13 +139,13 @@ def size(shape: tuple[int, ...]) -> int:
 
 # -- structure -------------------------------------------------------------------------------------------------------
 class Mismatch(Exception):
-    """A pytree is not built like its example; ``difference`` says how."""
+    """A pytree has a different structure than its example; ``difference`` tells how."""
 
 
 def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
-    """A quick ``read(pytree, leaves)`` for pytrees built like the example: appends the leaves, or raises ``Mismatch``.
+    """Return a fast ``read(pytree, leaves)`` for pytrees like the example: appends the leaves, or raises ``Mismatch``.
 
-    Calls of compiled functions go through here, so the walk over the structure is done once, not at every call.
+    Calls of compiled functions go through it, so the structure is analysed once, not at every call.
     """
     if is_leaf(example):
         return _read_leaf
@@ -198,7 +198,7 @@ def _read_leaf(pytree: PyTree, leaves: list[PyTree]) -> None:
 
 
 def difference(pytree: PyTree, example: PyTree, name: str = "it", truths: bool = False) -> str | None:
-    """How the structure or the constants of a pytree differ from an example's, in words; None if they do not."""
+    """Return how the structure or constants of a pytree differ from those of an example, in words, or None."""
     if is_leaf(example, truths) or is_leaf(pytree, truths):
         if is_leaf(example, truths) and is_leaf(pytree, truths):
             return None
@@ -241,9 +241,9 @@ def _kind(x: object) -> str:
 
 # -- descriptions for files ------------------------------------------------------------------------------------------
 def describe(pytree: PyTree) -> dict[str, object]:
-    """The structure of a pytree as JSON can hold it; refuses what ``from_spec`` could not rebuild.
+    """Return the structure of a pytree for JSON; raises for a pytree that ``from_spec`` could not rebuild.
 
-    Classes are named, and only those of the library's packages: a file must not choose what is imported.
+    Classes are stored by name, and only those of registered packages: a file must not choose what is imported.
     """
     if is_leaf(pytree):
         return {"leaf": list(np.shape(pytree))}
@@ -273,7 +273,7 @@ def describe(pytree: PyTree) -> dict[str, object]:
 
 
 def from_spec(spec: Given) -> Rebuild:
-    """The rebuild function of a pytree from its description: new leaves to the pytree. Refuses a damaged one."""
+    """Return the rebuild function (leaves to pytree) of a description. Raises for a damaged description."""
     try:
         example = _example(spec)
     except TraceError:
@@ -291,7 +291,7 @@ def from_spec(spec: Given) -> Rebuild:
 
 
 def _example(spec: Given) -> PyTree:
-    """A pytree of the described structure with zeros as leaves."""
+    """Return a pytree of the described structure with zeros as leaves."""
     if "leaf" in spec:
         return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
     if "constant" in spec:
@@ -317,7 +317,7 @@ def _example(spec: Given) -> PyTree:
 def _resolve(named: str) -> type:
     module, _, qualified = named.partition(":")
     if not packages.in_package(module):
-        raise TraceError(f"{named} is not a class of {packages.listed()}, and others are not looked up by name")
+        raise TraceError(f"{named} is not a class of {packages.listed()}, and other classes are not looked up by name")
     found: object = importlib.import_module(module)
     for part in qualified.split("."):
         found = getattr(found, part, None)

@@ -1,4 +1,4 @@
-"""Callables with the signature of the function they were compiled from, over real arrays; results are always fresh."""
+"""Callables on real arrays with the signature of the compiled function; results are always new arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nptrace.ir.program import Program, Statistics
 
 
 class Halted(Exception):
-    """Steps were left out because another thread cancelled them."""
+    """Raised when another thread cancelled the remaining steps."""
 
 
 def raise_if_cancelled(halt: threading.Event | None) -> None:
@@ -29,11 +29,11 @@ def raise_if_cancelled(halt: threading.Event | None) -> None:
 
 
 class Function:
-    """The base of every target's callable: signature, and folding of flat results into the function's pytree."""
+    """Base of the callables of all targets: signature, and conversion of flat results to the function's pytree."""
 
     target = "interpret"
     lanes = 1
-    halt: threading.Event | None = None  # ends long loops of another thread
+    halt: threading.Event | None = None  # set by another thread to cancel long loops
     batched = False
     _can_advance = True  # False where the first argument is shared by the batch
 
@@ -46,7 +46,7 @@ class Function:
 
     @property
     def program(self) -> Program:
-        """The SSA program; one that came from the cache is traced now."""
+        """The SSA program; traced now if the code came from the cache."""
         if callable(self._program):
             self._program = self._program()
         if self._program is None:
@@ -57,7 +57,7 @@ class Function:
         raise NotImplementedError
 
     def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
-        """Feed the result back into the first argument ``steps`` times; the others stay."""
+        """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -67,7 +67,7 @@ class Function:
     def __reduce__(self) -> NoReturn:
         raise InputError(
             f"the compiled function {self.__name__} cannot be copied or sent to another process: compile it there,"
-            " which is quick once it is in the cache"
+            f" which is fast once it is in the cache"
         )
 
     def _leaves(self, arguments: Sequence, keywords: dict) -> Sequence:
@@ -76,7 +76,7 @@ class Function:
         return arguments if self._all_plain else self.signature.leaves(arguments)
 
     def _fold(self, flat: np.ndarray) -> PyTree:
-        """The function's own pytree from the outputs of one element."""
+        """Return the function's pytree from the outputs of one element."""
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             if shape:
@@ -91,8 +91,8 @@ class Function:
     def roll(self, steps: int, *arguments: PyTree, every: int = 1, **keywords: PyTree) -> tuple[PyTree, PyTree]:
         """Feed the result, or the first of a tuple of results, back into the first argument ``steps`` times.
 
-        Returns (what the last step gave for the first argument, the results of every ``every``-th step with one more
-        axis for the rows; in a batch behind the batch axis).
+        Returns (the first argument after the last step, the results of every ``every``-th step along a further axis,
+        which follows the batch axis).
         """
         steps = self._check_advance(steps, self.signature.rolls)
         if steps < 1 or operator.index(every) < 1:
@@ -124,12 +124,12 @@ class Function:
         except TypeError:
             steps = -1
         if steps < 0:
-            raise InputError(f"{self.__name__}.advance: steps must be a whole number, zero or more")
+            raise InputError(f"{self.__name__}.advance: steps must be an integer, zero or more")
         return steps
 
 
 class PlainPython(Function):
-    """The function itself, for what cannot be traced; a batch is a loop over its elements."""
+    """The original function, if it cannot be traced; a batch is a loop over its elements."""
 
     target = "python"
 
@@ -175,7 +175,7 @@ class PlainPython(Function):
 
 
 class Interpreted(Function):
-    """The program on NumPy, with or without a batch axis."""
+    """The program interpreted with NumPy, with or without a batch axis."""
 
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program, batched: bool) -> None:
         super().__init__(signature, dtype, program)
@@ -223,7 +223,7 @@ class Interpreted(Function):
 
 
 def batch_axes(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, list[bool]]:
-    """(elements, whether each array has a batch axis)."""
+    """Return (number of elements, whether each array has a batch axis)."""
     elements, first, moving = None, 0, []
     for k, (leaf, shape) in enumerate(zip(leaves, itertools.chain(*signature.shapes))):
         if leaf.shape == shape:

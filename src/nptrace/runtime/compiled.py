@@ -1,7 +1,7 @@
-"""``compile``: a plain-NumPy function to a callable with the same signature, on one of the targets.
+"""``compile``: turn a plain-NumPy function into a callable with the same signature on one of the targets.
 
-Compiled code is cached on disk under the digest of its IR. A caller who can name a function's source and constants may
-give a ``key`` as well: a cached start then needs no trace at all.
+Compiled code is cached on disk under the digest of its IR. A caller that can identify a function's source and constants
+may also give a ``key``: loading from the cache then needs no trace.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from nptrace.runtime.machine_callables import Batch, Native
 from nptrace.runtime.memory import Code
 
 TARGETS = ("native", "batch", "interpret", "cuda")
-FORMAT = 1  # of the meta in the cache
+FORMAT = 1  # format of the metadata in the cache
 CacheChoice = Cache | str | os.PathLike | bool | None
 
 
 class Lowerable(Protocol):
-    """A graph and which of its nodes are wanted."""
+    """A graph and its output nodes."""
 
     graph: Graph
     outputs: list[Node]
@@ -149,7 +149,7 @@ def assemble(
         waits = any(loop.stop is not None for loop in ssa.all_loops(code.body))
         width = _width(target, lanes) or lane_width.choose(where, dtype, store, code.size, waits)
         loaded, binary = build_code(code, layout, dtype, width, store, where, vectorize and target == "native")
-    except (RuntimeError, OSError) as error:  # what llvmlite raises when LLVM gives up
+    except (RuntimeError, OSError) as error:  # raised by llvmlite when LLVM fails
         machine.warn_interpreted(str(error))
         return Interpreted(sig, dtype, code, target == "batch")
     made = (Batch if target == "batch" else Native)(sig, loaded, code)
@@ -190,7 +190,7 @@ def build_code(
     vectorize: bool = False,
 ) -> tuple[Code, bytes]:
     """Return machine code from the cache or from LLVM: loaded, and as an object file."""
-    code = reassociated(code)  # with groups as lanes or without, so that both give the same bits
+    code = reassociated(code)  # also without groups as lanes, so that both give the same bits
     if lanes == 1:
         code = hoisted(code)
     if vectorize:
@@ -210,13 +210,13 @@ def build_code(
 
 
 def _for_lanes(code: Program, layout: Layout) -> Program:
-    """Return a program whose lanes wait for each other as little as they can."""
+    """Return a program whose lanes wait for each other as little as possible."""
     flat = flattened_steps(code, layout)
-    return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
+    return hoisted(code) if flat is code else flat  # a flattened loop needs them in each iteration
 
 
 def flattened_steps(code: Program, layout: Layout) -> Program:
-    """Return the program with its loops flattened, those over the steps of ``advance`` too; as it is where none can."""
+    """Return the program with its loops flattened where possible, including the loop over the steps of ``advance``."""
     flat = flattened(code)
     if len(code.outputs) == layout.size("state"):
         locations = enumerate(layout.locations())
@@ -224,7 +224,8 @@ def flattened_steps(code: Program, layout: Layout) -> Program:
     return flat
 
 
-# -- by a caller's key ------------------------------------------------------------------------------------------------
+# -- code stored under a caller's key
+# ------------------------------------------------------------------------------------------------
 def load(
     key: str,
     *,
@@ -235,7 +236,7 @@ def load(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Native | Batch | None:
-    """Load what ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
+    """Load the code that ``compile(..., key=key)`` stored, without tracing; None without a valid entry."""
     store = opened(cache)
     if store is None or machine.unavailable():
         return None
@@ -249,7 +250,7 @@ def load(
         layout = Layout(tuple((area, count) for area, count in meta["layout"]))
         library = machine.Library(entry.code)
         code = Code(library, layout, meta["outputs"], meta["workspace"], dtype, meta["lanes"])
-    except Exception:  # a class that moved, an object file LLVM refuses: built anew
+    except Exception:  # a class was moved, or LLVM rejects the object file: compile again
         return None
     made = (Batch if target == "batch" else Native)(sig, code, None)
     made.statistics = meta["statistics"]
@@ -259,7 +260,7 @@ def load(
 def _fits(
     found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: Given
 ) -> bool:
-    """Whether what a key names takes these arguments: a key may say too little."""
+    """Return whether stored code takes these arguments, in case the key is not specific enough."""
     sig: Signature = found.signature
     if sig.names != signature.argument_names(function, len(examples), names):
         return False
@@ -274,7 +275,7 @@ def _fits(
 def _store(key: str, store: Cache, made: Native | Batch, binary: bytes) -> None:
     try:
         description = made.signature.to_json()
-    except errors.NptraceError:  # a pytree of foreign classes: it must be traced again
+    except errors.NptraceError:  # a pytree with unregistered classes: trace again
         return
     meta = {
         "signature": description,
@@ -298,19 +299,19 @@ def machine_key(host: machine.Host) -> tuple[str, ...]:
 
 @functools.cache
 def own_sources() -> str:
-    """Return the digest of this package: a key says nothing about how programs are emitted."""
+    """Return the digest of this package, since a key does not cover code generation."""
     state = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         state.update(path.name.encode() + path.read_bytes())
     return state.hexdigest()
 
 
-# -- choices ----------------------------------------------------------------------------------------------------------
+# -- options ----------------------------------------------------------------------------------------------------------
 def _width(target: str, lanes: int | None) -> int | None:
-    """The lane width that target and caller dictate, or None."""
+    """Return the lane width that target and caller determine, or None."""
     if target == "native":
         if lanes not in (None, 1):
-            raise InputError(f"lanes {lanes!r}: target 'native' has one lane; take target 'batch'")
+            raise InputError(f"lanes {lanes!r}: target 'native' has one lane; use target 'batch'")
         return 1
     return None if lanes is None else lane_width.checked(lanes)
 
@@ -326,7 +327,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def _in_double(examples: Sequence) -> Sequence:
-    """Examples for a replay against NumPy: in single precision NumPy itself would differ from the trace."""
+    """Return examples in double precision for comparison with NumPy: in single precision its rounding would differ."""
     leaves, rebuild = tree.flatten(tuple(examples))
     short = (np.dtype(np.float32), np.dtype(np.float16))
     return rebuild([np.asarray(x, np.float64)[()] if getattr(x, "dtype", None) in short else x for x in leaves])
@@ -345,7 +346,7 @@ def _check_target(target: str) -> None:
 def _plain(
     function: Callable, examples: Sequence, dtype: np.dtype, batched: bool, names: Sequence[str] | None
 ) -> PlainPython:
-    """The function itself, its results described by calling it once, which leaves no mark on its hidden state."""
+    """Return the original function, its results described by one call, after which hidden state is restored."""
     from nptrace.verification.closure_state import ClosureState
 
     around = ClosureState(function)

@@ -1,9 +1,9 @@
 """Optimal control over a horizon as a quadratic program, stage by stage (interior point, Riccati inside).
 
-min Σ ½ x⁺ᵀQx⁺ + qᵀx⁺ + ½ uᵀRu + rᵀu with x⁺ = A x + B u + c and low <= C x⁺ + D u <= high, x⁺ the state after a stage.
-The method is that of ``quadratic``; its linear system is solved by dynamic programming (Rao, Wright & Rawlings 1998),
-so that work grows with the horizon and code does not: every sweep is a ``nptrace.scan``. States follow from inputs, so
-that the dynamics hold at every point on the way.
+min Σ ½ x⁺ᵀQx⁺ + qᵀx⁺ + ½ uᵀRu + rᵀu with x⁺ = A x + B u + c and low <= C x⁺ + D u <= high, where x⁺ is the state after
+a stage. The method is that of ``quadratic``; its linear system is solved by dynamic programming (Rao, Wright & Rawlings
+1998), so that work is linear in the horizon and code size is constant: every sweep is a ``nptrace.scan``. States follow
+from inputs, so that the dynamics hold at every iterate.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from nptrace._types import Operand, PyTree, Scalar
 from nptrace.solve.precision import reachable
 from nptrace.solve.riccati import Gains, before, riccati_step
 
-INFINITE = 1e20  # bounds beyond this are none
+INFINITE = 1e20  # larger bounds are infinite
 ITERATIONS, TOLERANCE = 25, 1e-9
-_BACK = 0.995  # of the way to the nearest bound
-_LOST = 1e9  # a gap beyond which no solution is found any more
+_BACK = 0.995  # fraction of the way to the nearest bound
+_LOST = 1e9  # beyond this gap no solution is found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stages:
-    """The program, one row a stage."""
+    """The QP, one row per stage."""
 
     A: Float[ndarray, "N n n"]
     B: Float[ndarray, "N n m"]
@@ -44,7 +44,7 @@ class Stages:
 
 @dataclass(frozen=True, kw_only=True)
 class StagewiseIterate:
-    """Inputs, states after them, slacks and multipliers of lower and upper bounds; one row a stage."""
+    """Inputs, states after them, slacks and multipliers of lower and upper bounds; one row per stage."""
 
     u: Float[ndarray, "N m"]
     x: Float[ndarray, "N n"]
@@ -56,12 +56,12 @@ class StagewiseIterate:
 
 @dataclass(frozen=True, kw_only=True)
 class StagewiseSolution:
-    """How it went, as numbers: truths are 0 or 1."""
+    """The result as numbers: flags are 0 or 1."""
 
     u: Float[ndarray, "N m"]
     x: Float[ndarray, "N n"]
     converged: Scalar
-    infeasible: Scalar  # a combination of the constraints contradicts itself
+    infeasible: Scalar  # a combination of the constraints is contradictory
     iterations: Scalar
     primal: Scalar  # largest violation of a bound
     dual: Scalar  # largest remaining derivative by an input
@@ -78,12 +78,12 @@ def solve(
     least: float = 0.1,
     multiplier: float = 0.1,
 ) -> StagewiseSolution:
-    """The best inputs from the state x on; ``guess``: inputs to start from.
+    """Return the optimal inputs from the state x on; ``guess``: initial inputs.
 
-    Slacks start at what the guess leaves, at least ``least``, multipliers at ``multiplier``: of the size of the
-    program's numbers.
+    Slacks start as for the guess, at least ``least``, multipliers at ``multiplier``; scale both to the numbers of the
+    QP.
     """
-    with np.errstate(all="ignore"):  # the status shows what is not finite
+    with np.errstate(all="ignore"):  # the status reports values that are not finite
         return _solve(stages, x, _start(stages, x, guess, least, multiplier), iterations, tolerance)
 
 
@@ -120,7 +120,7 @@ def _solve(stages: Stages, x: ndarray, start: StagewiseIterate, iterations: int,
 
 
 def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) -> Float[ndarray, "N n"]:
-    """The states after every stage."""
+    """Return the states after every stage."""
 
     def stage(x: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, PyTree]:
         A, B, c, u = row
@@ -136,7 +136,7 @@ def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Sca
 
 
 def _bounded(stages: Stages) -> tuple[PyTree, PyTree]:
-    """Which bounds there are; one that is NaN is one, and spoils the result."""
+    """Return which bounds are finite; NaN counts as a bound, so that it invalidates the result."""
     return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
 
 
@@ -158,7 +158,7 @@ def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier:
 
 @dataclass(frozen=True)
 class _Sums:
-    """The sums that the length of a step and the gap after it follow from."""
+    """Sums that determine the length of a step and the gap after it."""
 
     shrink: Scalar  # largest relative decrease of a slack or multiplier
     products: PyTree  # Σ slack · multiplier, by powers of the length
@@ -169,7 +169,7 @@ class _Sums:
 def _improved(
     stages: Stages, point: StagewiseIterate, bounds: PyTree, gap: Scalar, done: Scalar
 ) -> tuple[StagewiseIterate, PyTree, PyTree]:
-    """(the next point, the length of the step, the gap): predictor and corrector; one that is done stays."""
+    """Return (next point, step length, gap) of a predictor-corrector step; a finished point is unchanged."""
     gains = _gains(stages, point)
     zero = 0.0 * gap
     straight, sums = _step(stages, point, gains, zero, None)
@@ -189,7 +189,7 @@ def _improved(
 
 
 def _gains(stages: Stages, point: StagewiseIterate) -> Gains:
-    """The matrices of the backward sweep."""
+    """Return the matrices of the backward sweep."""
 
     def stage(P: PyTree, row: tuple[Stages, StagewiseIterate]) -> tuple[PyTree, Gains]:
         s, at = row
@@ -203,7 +203,7 @@ def _gains(stages: Stages, point: StagewiseIterate) -> Gains:
 
 @dataclass(frozen=True)
 class _Push:
-    """The linear terms of a stage, and what its bounds miss and gain."""
+    """The linear terms of a stage, with the residuals and targets of its bounds."""
 
     y: PyTree
     left: PyTree
@@ -220,8 +220,7 @@ def _step(
     bend: StagewiseIterate | None,
     keeps: bool = False,
 ) -> tuple[StagewiseIterate, _Sums]:
-    """Towards slack times multiplier = goal, or the same as now (``keeps``); ``bend``: the step whose second order is
-    known."""
+    """Step towards slack times multiplier = goal, or its current value (``keeps``); ``bend``: the predictor step."""
 
     def back(p: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, _Push]:
         s, at, gain, bend = row
@@ -258,7 +257,7 @@ def _step(
 
 
 def _slacks(s: Stages, at: StagewiseIterate, push: _Push, du: PyTree, dx: PyTree) -> StagewiseIterate:
-    """A step of inputs and states with that of slacks and multipliers."""
+    """Return a step of inputs and states with the steps of slacks and multipliers."""
     has_low, has_high = _bounded(s)
     reach = s.C @ dx + s.D @ du
     return StagewiseIterate(
@@ -299,7 +298,7 @@ def _moved(point: StagewiseIterate, step: StagewiseIterate, far: Scalar, stays: 
 
 
 def _residuals(stages: Stages, point: StagewiseIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
-    """(largest violation, largest derivative by an input, mean of slack times multiplier)."""
+    """Return (largest violation, largest derivative by an input, mean of slack times multiplier)."""
 
     def stage(carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate]) -> tuple[tuple[PyTree, ...], PyTree]:
         costate, primal, dual, gap = carry
@@ -323,7 +322,7 @@ def _residuals(stages: Stages, point: StagewiseIterate, bounds: PyTree) -> tuple
 
 
 def _closer(stages: Stages, x: ndarray, point: StagewiseIterate) -> StagewiseIterate:
-    """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
+    """Take a Newton step at a solution with fixed products of slack and multiplier, for the derivative by the data."""
     at = StagewiseIterate(
         u=point.u,
         x=rollout(stages, x, point.u),
@@ -337,7 +336,7 @@ def _closer(stages: Stages, x: ndarray, point: StagewiseIterate) -> StagewiseIte
 
 
 def _contradiction(stages: Stages, x: ndarray, point: StagewiseIterate) -> Scalar:
-    """1 where multipliers prove that no inputs meet all bounds (Farkas): derivative 0, a negative bound."""
+    """Return 1 if the multipliers prove infeasibility (Farkas): derivative 0 with a negative bound."""
     free = rollout(stages, x, 0.0 * point.u)
 
     def stage(

@@ -18,24 +18,24 @@ import numpy as np
 from nptrace._types import Foreign
 from nptrace.verification.snapshot import PLAIN, StateSnapshot
 
-_LARGEST = 10_000  # elements of one container that are looked into; of the others numbers and texts are compared
-_HEAVIEST = 1 << 26  # bytes of one array that are kept; of a larger one a checksum
+_LARGEST = 10_000  # elements of one container that are visited; of the others, numbers and strings are compared
+_HEAVIEST = 1 << 26  # bytes; a larger array is kept as a checksum
 _NOTHING = object()
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
 _UNCHANGING = (range, slice, operator.attrgetter, operator.itemgetter, operator.methodcaller, *_DESCRIPTORS)
-_GUARDED = 1 << 20  # bytes of one array that are compared at every step
+_GUARDED = 1 << 20  # bytes; a larger array is not compared at every step
 T = TypeVar("T")
 _CTYPES = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer)
 _CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, np.dtype)
 
 
 def _is_tracers(module: str) -> bool:
-    """Whether a class is the tracer's own; a function that was bound is looked into."""
+    """Return whether a class is internal to the tracer; bound functions are still visited."""
     return module.startswith("nptrace.") and module != "nptrace.binding"
 
 
 def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
-    """Note what an object holds, and see what is in it."""
+    """Record the content of an object, and visit what it holds."""
     if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
         snapshot.note(label, id(value))
     elif isinstance(value, contextvars.ContextVar):
@@ -68,7 +68,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
 
 
 def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, label: str) -> None:
-    """Visit what a context's variable holds here; one without a value cannot be emptied again."""
+    """Visit the value of a context variable; an unset one cannot be unset again."""
     snapshot.guard.is_complete = False
     held = variable.get(_NOTHING)
     if held is not _NOTHING:
@@ -81,7 +81,7 @@ def _visit_buffer(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     try:
         with memoryview(value) as view:
             held = view.tobytes()
-    except (TypeError, ValueError, BufferError):  # not in one piece, or closed
+    except (TypeError, ValueError, BufferError):  # not contiguous, or closed
         snapshot.note(label, id(value))
         return
     snapshot.undo.append(functools.partial(_overwrite, value, held))
@@ -129,7 +129,7 @@ def _words(state: object) -> object:
 
 
 def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool:
-    """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
+    """Visit a list, dictionary or set: its elements, and attributes that a subclass may add."""
     inside: Sequence[object]
     middle: list[object] = []
     if isinstance(value, (list, tuple, deque)):
@@ -156,13 +156,13 @@ def _guard_container(snapshot: StateSnapshot, value: Collection[object]) -> None
     if isinstance(value, (dict, types.MappingProxyType)):
         snapshot.guard.all_of(value)
     elif type(value) not in (tuple, frozenset):
-        snapshot.guard.elements(value)  # of a set that is left alone they come in the same order
+        snapshot.guard.elements(value)  # an unmodified set keeps its order
     if len(value) > _LARGEST:
         snapshot.guard.is_complete = False
 
 
 def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """The elements with their places; of a long container those at both ends."""
+    """Yield the elements with their positions; for a long container, only those at both ends."""
     listed, half = list(items), _LARGEST // 2
     if len(listed) <= _LARGEST:
         return enumerate(listed)
@@ -170,7 +170,7 @@ def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
 
 
 def _refill(value: Foreign, held: Foreign) -> None:
-    """Only where it differs: others may be reading it."""
+    """Restore a container only if it differs, since other threads may be reading it."""
     now, then = ([*x.items()] if isinstance(x, dict) else [*x] for x in (value, held))
     flat = (lambda pairs: [y for x in pairs for y in x]) if isinstance(value, dict) else list
     if len(now) != len(then) or any(a is not b for a, b in zip(flat(now), flat(then))):
@@ -188,7 +188,7 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
-    """Return what an object of compiled code would be made from again, if it says so; else its address."""
+    """Return the pickled state of an object of compiled code, or else its address."""
     try:
         reduced = value.__reduce_ex__(2)
     except Exception:  # it cannot be pickled
@@ -198,5 +198,5 @@ def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
     if type(value) not in _UNCHANGING:
         snapshot.guard.is_complete = False
     if isinstance(value, operator.attrgetter):
-        snapshot.words.add("attrgetter")  # it looks up names that no code contains
+        snapshot.words.add("attrgetter")  # it looks up names that are not in any code
     return snapshot.see(reduced[1:3], label)

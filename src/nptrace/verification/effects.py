@@ -1,4 +1,4 @@
-"""Effects of a call besides computing: clocks, printing, files and sockets, seen in the calls of Python to C."""
+"""Side effects of a call (clocks, printing, files, sockets), detected in calls from Python to C."""
 
 import datetime
 import io
@@ -16,7 +16,7 @@ _PURE = {"fspath", "strftime", "strptime", "mktime"}
 
 
 def effect_of(call: Callable[[], object]) -> str | None:
-    """The first thing that a call does outside itself, in words; None if it does nothing, or a profiler is at work."""
+    """Return the first side effect of a call, in words; None without one, or if a profiler is active."""
     if sys.getprofile() is not None:
         call()
         return None
@@ -26,7 +26,7 @@ def effect_of(call: Callable[[], object]) -> str | None:
         if event == "c_call" and not found:
             found.extend(_words(function))
 
-    with gc_paused():  # libraries have callbacks for collections, which ask clocks
+    with gc_paused():  # libraries have garbage collection callbacks that read clocks
         sys.setprofile(watch)
         try:
             call()

@@ -84,7 +84,7 @@ def test_programs_without_a_solution_are_events_when_they_begin(monkeypatch):
     events = [event for event in simulation.run(0.1).events if event.kind == "controller"]
     assert simulation.stopped is None
     assert [event.message for event in events] == [
-        "whole-body program: not finite; the feet that are down hold the weight"
+        "whole-body QP: not finite; the feet that are down hold the weight"
     ]
     assert events[0].time == pytest.approx(0.02)
 
@@ -373,7 +373,7 @@ def test_no_time_left_means_the_safe_torque(monkeypatch):
     controller, sensed, memory = ticking()
     asked, _ = controller(0.0, ROBOT, sensed, ff.Command(), memory)
     assert np.isfinite(asked.torque).all()
-    assert controller.log == [(0.0, "whole-body program: time limit; the feet that are down hold the weight")]
+    assert controller.log == [(0.0, "whole-body QP: time limit; the feet that are down hold the weight")]
 
 
 def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():

@@ -179,12 +179,12 @@ def test_legs_of_pitch_joints_stand_though_an_axis_is_a_little_askew(model_file,
 
 def test_reason_why_a_robot_cannot_stand_or_walk_is_given(model_file):
     odd, said = said_of(model_file(quadruped("RRP")))
-    assert "it has no stand: leg LF of robot 'made' has the joint axes RRP" in said
+    assert "it has no standing pose: leg LF of robot 'made' has the joint axes RRP" in said
     with pytest.raises(InputError, match="leg LF of robot 'made' has the joint axes RRP"):
         ff.control.JointPD.tuned(odd, "trot")
     short = '<limit lower="-0.05" upper="0.05" effort="20" velocity="30"/>'
     stiff, said = said_of(model_file(quadruped(limits=short), "stiff.urdf"))
-    assert "it has no stand: leg LF of robot 'made' cannot stand" in said
+    assert "it has no standing pose: leg LF of robot 'made' cannot stand" in said
     with pytest.raises(InputError, match="lacks"):
         ff.control.JointPD.tuned(stiff, "trot")
     other = load_model(model_file(quadruped(), "m.urdf"), feet={"a": "LF_foot", "b": "RF_foot"})
