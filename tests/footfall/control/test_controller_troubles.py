@@ -83,9 +83,7 @@ def test_programs_without_a_solution_are_events_when_they_begin(monkeypatch):
     simulation = ff.Simulation(ROBOT, LocomotionByDaqp(gait=schedule("trot")))
     events = [event for event in simulation.run(0.1).events if event.kind == "controller"]
     assert simulation.stopped is None
-    assert [event.message for event in events] == [
-        "whole-body QP: not finite; the feet that are down hold the weight"
-    ]
+    assert [event.message for event in events] == ["whole-body QP: not finite; the feet that are down hold the weight"]
     assert events[0].time == pytest.approx(0.02)
 
 
