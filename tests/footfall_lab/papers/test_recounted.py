@@ -126,3 +126,11 @@ def test_half_steps_and_the_cause_of_the_jump_are_those_of_the_runs() -> None:
     assert found._half_steps().verdict == found._cause().verdict == "holds"
     runs["walk"].rec.columns["force"][:] = 0.0  # no foot carries: nothing is explained
     assert found._cause().verdict == "does_not_hold"
+
+
+def test_minimal_coordinates_without_their_centripetal_part_are_another_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert modes.minimal_dynamics([], []).verdict == "verified"
+    monkeypatch.setattr(modes.OneLeg, "jacobian_rate", lambda self, q, v: np.zeros(5))
+    assert modes.minimal_dynamics([], []).verdict == "erratum"

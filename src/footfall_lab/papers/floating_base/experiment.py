@@ -41,6 +41,7 @@ from footfall_lab.papers.floating_base.modes import (
     embedded,
     foot_takes_six,
     gimbal_lock,
+    minimal_dynamics,
     one_legged,
     quadruped_modes,
     quaternion_regular,
@@ -73,6 +74,7 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
     base_coordinates,
     foot_takes_six,
     embedded,
+    minimal_dynamics,
     *equations.CLAIMS,
 )
 
