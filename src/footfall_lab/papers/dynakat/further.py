@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float
@@ -235,9 +238,7 @@ def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) ->
 def _derived_once(robot: Robot) -> Claim:
     """The foot's pose by the expressions written out once, and by the product of Table I's matrices."""
     formula = derive(robot, "forward_kinematics", leg="RF", form="python", digits=17)
-    scope: dict[str, Callable[[ndarray], ndarray]] = {}
-    exec(formula.text, scope)  # a function of numbers, as matlabFunction makes one
-    written, mount = scope["forward_kinematics"], leg_chain(robot, "RF").screws[0].point
+    written, mount = _imported(formula.text).forward_kinematics, leg_chain(robot, "RF").screws[0].point
     rows = [(row.theta, row.d, row.a, np.cos(row.alpha), np.sin(row.alpha), row.joint is not None) for row in table()]
 
     def product(x: ndarray) -> ndarray:
@@ -258,6 +259,19 @@ def _derived_once(robot: Robot) -> Claim:
         f"{1e6 * took['written']:.1f} us by {formula.operations} expressions against {1e6 * took['product']:.1f} us by"
         f" seven matrices; {1e3 * formula.seconds:.0f} ms to derive them, once. The feet agree to {apart:.0e} m.",
     )
+
+
+def _imported(text: str) -> ModuleType:
+    """Return a module of a file with this text, as matlabFunction makes a file of a function."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "formula.py"
+        file.write_text(text, encoding="utf-8")
+        spec = spec_from_file_location("formula", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module
 
 
 def _singular_closed(robot: Robot, count: int) -> Claim:
