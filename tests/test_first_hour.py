@@ -98,7 +98,9 @@ def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one():
         ff.Simulation(robot, "mpc")
     with pytest.raises(ff.InputError, match=r"unknown pose 'stnd' \(did you mean 'stand'\?\)"):
         _ = robot.poses["stnd"]
-    with pytest.raises(ff.InputError, match=r"takes a robot as the next argument: ff\.compile\(forward_dynamics, robot\)"):
+    with pytest.raises(
+        ff.InputError, match=r"takes a robot as the next argument: ff\.compile\(forward_dynamics, robot\)"
+    ):
         ff.compile(ff.dynamics.forward_dynamics)
     with pytest.raises(ff.InputError, match=r"heights of a grid are a contact\.Heightfield"):
         ff.Simulation(robot, ground=np.zeros((5, 5)))

@@ -46,6 +46,7 @@ _EXCESS = 1e-6  # [N], of friction
 _SINKING = 1e-9  # [m/s]
 _SHARINGS = 12  # maximum iterations that distribute the load among the feet
 _UNEQUAL = 1e4  # maximum ratio of the damping of two feet
+_SAME = 1e-3  # how much redistributing a load may change the velocities, relative to what contact changes
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,11 @@ class Stance(ContactModel):
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
         Damping determines the distribution among redundant feet. A foot gets more of it the more of its friction it
-        uses, until all forces lie in their cones or the iterations run out.
+        uses, until all forces lie in their cones or no iteration helps. Damping this large would release feet that are
+        jammed and nearly redundant: impulses whose effect differs are rejected.
         """
+        effect = space.A @ impulses
+        close = _SAME * np.max(np.abs(effect))
 
         def once(_: float, carry: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
             best, least, slack, damped = carry
@@ -190,7 +194,8 @@ class Stance(ContactModel):
             damping = self.damping * np.stack([x for share in slack for x in (share, share, 1.0)])
             found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
             beyond = _excess(space, found)
-            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
+            same = np.max(np.abs(space.A @ found - effect)) <= close
+            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0) & same
             damped = nptrace.select(better, damping, damped)
             return nptrace.select(better, found, best), np.where(better, beyond, least), slack, damped
 

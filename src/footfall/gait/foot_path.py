@@ -38,7 +38,7 @@ def foot_offset(
 def _swing(
     curve: swing.Bezier, gait: Gait, fraction: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Return the point on the curve; a gait whose numbers are free scales what the unit curve gives."""
+    """Return the point on the curve; for a gait with free parameters, the unit curve is scaled."""
     if type(gait.stride) is float and type(gait.height) is float:
         return curve.scaled(gait.half_stride, gait.height).position(fraction)
     x, z = curve.position(fraction)

@@ -1,4 +1,4 @@
-"""Limits of a driven robot: out of those on its state it is damped; commands are cut to those on commands."""
+"""Safety limits of a robot: a state outside them causes damping; commands are clipped to theirs."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
 
-UNIT = 0.01  # by which the length of an attitude may differ from 1
+UNIT = 0.01  # tolerance of an attitude quaternion's length
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a sane command asks of any joint."""
+    """The largest sensible command to any joint."""
 
     kp: float  # [N m/rad]
     kd: float  # [N m s/rad]
-    torque: Scalar  # [N m], one a joint
+    torque: Scalar  # [N m], one per joint
     position: float = 4.0 * np.pi  # [rad]
     velocity: float = 100.0  # [rad/s]
 
     @staticmethod
     def of(robot: Robot, gravity: Gravity = GRAVITY) -> Bounds:
-        """In proportion to the robot's weight."""
+        """Return bounds in proportion to the robot's weight."""
         weight = float(supported_weight(robot, gravity))
         return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
 
     def wrong(self, command: JointCommand) -> str:
-        """Return what is wrong with a command, in a word or two; empty if nothing is."""
+        """Return a short description of what is wrong with a command; empty if nothing is."""
         for f in fields(JointCommand):
             value = np.asarray(getattr(command, f.name))
             if not np.isfinite(value).all():
@@ -98,7 +98,7 @@ class SafetyLimits:
 
 
 def is_finite(command: JointCommand) -> bool:
-    """Whether every number of a command is finite."""
+    """Return whether every number of a command is finite."""
     parts = (command.position, command.velocity, command.kp, command.kd, command.torque)
     return all(bool(np.isfinite(part).all()) for part in parts)
 

@@ -1,4 +1,4 @@
-"""The table of kinds of tasks, and a task from its name or its file."""
+"""The table of kinds of tasks, and loading a task by name or from a file."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Comparison:
 
     @property
     def differences(self) -> Differences:
-        """Differences, quantity by quantity."""
+        """Return the differences, quantity by quantity."""
         return compare_recordings(self.footfall, self.mujoco)
 
     def to_json(self) -> dict[str, Json]:
@@ -80,7 +80,7 @@ def compare(simulation: Simulation, duration: float = 10.0, progress: Progress =
     if not isinstance(simulation, Simulation):
         raise InputError(f"compare takes a Simulation, got {type(simulation).__name__}")
     if simulation.sensors is not None:
-        raise InputError("compare runs controllers on the true state in both simulators: leave out the sensors")
+        raise InputError("compare runs controllers on the true state in both simulators: remove the sensors")
     ticks = max(1, round(duration / simulation.model.period))
     with ProgressBar(progress, 2 * ticks) as bar:
         theirs = run_mujoco(simulation, duration, progress=bar)

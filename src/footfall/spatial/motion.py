@@ -1,7 +1,7 @@
 """Twist and wrench cross products, eqs. (A2)-(A3) of de Paula et al. 2024.
 
-Erratum of words in (A3): what fills the printed matrix is called a couple and a force; the operator is that of the
-*twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as (20) has it.
+Erratum in the text of (A3): the entries of the printed matrix are called a couple and a force; the operator is that of
+the *twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as in (20).
 """
 
 import numpy as np

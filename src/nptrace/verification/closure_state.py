@@ -30,9 +30,12 @@ _Wrapper = types.MethodType | functools.partial | staticmethod | classmethod | p
 _WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
 _LOOKUPS = {"getattr", "attrgetter", "__getattribute__", "__dict__"}  # lookups of names that are computed at run time
-_OF_GLOBALS = {"globals", "vars", "locals", "eval", "exec", "__globals__"}
+_OF_GLOBALS = {"globals", "vars", "locals", "eval", "exec", "__globals__", "f_globals"}
 _OF_MODULES = {"modules", "import_module", "__import__"}
 _CODE = (types.FunctionType, *_WRAPPERS)
+_ENVIRONMENT = (os.getenv, os.path.expandvars)
+_EVERY_MODULE = {*vars(types.ModuleType("")), "__builtins__", "__cached__", "__dict__", "__file__", "__path__"}
+_NO_DATA = (*_CODE, types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 class ClosureState:
@@ -109,7 +112,7 @@ def _guard_names(snapshot: StateSnapshot, code: _Code) -> None:
         if everything and not _is_library(snapshot, module.__name__):
             snapshot.guard.all_of(space)
         else:
-            snapshot.guard.names(space, sorted({*code.names, "__getattr__"}))
+            snapshot.guard.names(space, sorted({*code.names - _EVERY_MODULE, "__getattr__"}))
 
 
 def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> None:
@@ -134,6 +137,8 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
 
 def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label: str, code: _Code) -> None:
     """Visit closure, defaults and attributes; for a user's function also the globals that it names."""
+    if function in _ENVIRONMENT:
+        _environment(snapshot, label)
     state: list[object] = [id(function.__code__)]
     snapshot.guard.attributes(function, "__code__", "__defaults__", "__kwdefaults__")
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -220,6 +225,8 @@ def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, code: 
     if isinstance(held, types.ModuleType):
         return _module(snapshot, held, name, code)
     if isinstance(held, (types.FunctionType, type)) and _is_library(snapshot, held.__module__):
+        if held in _ENVIRONMENT:
+            _environment(snapshot, name)
         return id(held)
     return snapshot.holds(space, name, name)
 
@@ -232,6 +239,8 @@ def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code:
         return snapshot.see(np.random.mtrand._rand, f"{label}.random")
     if module not in code.modules:
         code.modules[module] = label
+        if type(module) is not types.ModuleType:  # its class may compute what it has
+            snapshot.see(type(module), label)
     return id(module)
 
 
@@ -247,9 +256,10 @@ def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str,
             code.members.add((module, ""))
             _environment(snapshot, label)
         return
-    wanted = names if names.isdisjoint(_LOOKUPS | _OF_GLOBALS) else names | space.keys()
-    hook = {"__getattr__"} & space.keys()
-    for name in sorted(hook.union(name for name in wanted if not name.startswith("__"))):
+    wanted = names - _EVERY_MODULE
+    if not names.isdisjoint(_LOOKUPS | _OF_GLOBALS):
+        wanted = wanted.union(name for name in space if not name.startswith("__"))
+    for name in sorted(wanted | {"__getattr__"} & space.keys()):
         if (module, name) not in code.members:
             code.members.add((module, name))
             held = space.get(name)
@@ -291,7 +301,9 @@ def _parts(snapshot: StateSnapshot, value: _Wrapper, label: str) -> list[int | N
         return [snapshot.see(value.__self__, "self"), snapshot.see(value.__func__, label)]
     if isinstance(value, functools.partial):
         snapshot.guard.attributes(value, "func", "args", "keywords")
-        return [snapshot.see((value.args, value.keywords), "an argument of partial"), snapshot.see(value.func, label)]
+        given = snapshot.see((value.args, value.keywords), "an argument of partial")
+        attributes = [number for _, number in snapshot.attributes(value, label)]
+        return [given, snapshot.see(value.func, label), *attributes]
     if isinstance(value, property):
         return [snapshot.see(value.fget, label), snapshot.see(value.fset, label)]
     if isinstance(value, functools.cached_property):
@@ -303,10 +315,10 @@ def _visit_members(snapshot: StateSnapshot, kind: type, code: _Code) -> None:
     """Visit the data of a user's class, its operators, and the methods named in code."""
     for name, value in list(vars(kind).items()):
         special = name.startswith("__") or name == "_abc_impl"
-        wanted = special or name in code.names if isinstance(value, _CODE) else not special
+        wanted = name in code.names or special == isinstance(value, _CODE)
         if wanted and (kind, name) not in code.members:
             code.members.add((kind, name))
-            if not isinstance(value, (*_CODE, types.MemberDescriptorType)):
+            if not isinstance(value, _NO_DATA):
                 snapshot.undo.append(functools.partial(type.__setattr__, kind, name, value))
             snapshot.note(f"{kind.__name__}.{name}", snapshot.see(value, f"{kind.__name__}.{name}"))
 

@@ -1,16 +1,19 @@
 """The state of data, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
 
+import array
 import contextvars
 import ctypes
 import functools
 import logging
+import mmap
 import operator
 import random
+import sys
 import types
 import weakref
 import zlib
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, MappingView, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -23,10 +26,13 @@ _HEAVIEST = 1 << 26  # bytes; a larger array is kept as a checksum
 _NOTHING = object()
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
 _UNCHANGING = (range, slice, operator.attrgetter, operator.itemgetter, operator.methodcaller, *_DESCRIPTORS)
+_ALL_ATTRIBUTES = (object, types.SimpleNamespace, *weakref.ProxyTypes)
 _GUARDED = 1 << 20  # bytes; a larger array is not compared at every step
 T = TypeVar("T")
 _CTYPES = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer)
-_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, np.dtype)
+_BUFFERS = (bytearray, memoryview, array.array, mmap.mmap, *_CTYPES)
+_CLOSED = (types.CodeType, types.FrameType, np.dtype)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
 
 
 def _is_tracers(module: str) -> bool:
@@ -38,15 +44,28 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     """Record the content of an object, and visit what it holds."""
     if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
         snapshot.note(label, id(value))
+    elif isinstance(value, (logging.Logger, logging.Handler)):  # of which a tree of others is in reach
+        snapshot.guard.all_of(vars(value))
+        snapshot.undo.append(functools.partial(vars(value).update, vars(value).copy()))
+        snapshot.note(label, id(value), [(name, x) for name, x in vars(value).items() if type(x) in PLAIN])
     elif isinstance(value, contextvars.ContextVar):
         _visit_variable(snapshot, value, label)
     elif isinstance(value, np.ndarray):
         snapshot.guard.array(value)
         _visit_array(snapshot, value.view(np.ndarray), label)
+        if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+            snapshot.note(label, snapshot.see(type(value), label), snapshot.attributes(value, label))
+    elif isinstance(value, np.void):  # a row of a structured array, which may be its view
+        snapshot.guard.is_complete = False
+        snapshot.note(label, str(value.dtype), id(value) if value.dtype.hasobject else value.tobytes())
+    elif isinstance(value, np.flatiter):
+        snapshot.note(label, "flat", value.index, snapshot.see(value.base, label))
+    elif isinstance(value, MappingView) and hasattr(value, "mapping"):
+        snapshot.note(label, type(value).__name__, snapshot.see(value.mapping, label))
     elif isinstance(value, weakref.ref):
         snapshot.guard.is_complete = False
         snapshot.note(label, "weakref", snapshot.see(value(), label))
-    elif isinstance(value, (bytearray, memoryview, *_CTYPES)) or type(value).__module__ in ("array", "mmap"):
+    elif isinstance(value, _BUFFERS):
         _visit_buffer(snapshot, value, label)
     elif not (_visit_random(snapshot, value, label) or _visit_container(snapshot, value, label)):
         _visit_object(snapshot, value, label)
@@ -141,14 +160,21 @@ def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool
         middle = [*value.values()][_LARGEST // 2 : -_LARGEST // 2]
     elif isinstance(value, (set, frozenset)):
         inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
+        middle = [snapshot.see(x, label) for _, x in _ends(value) if type(x) not in PLAIN]
     else:
         return False
     _guard_container(snapshot, value)
     if isinstance(value, (list, deque, dict, set)):
         snapshot.undo.append(functools.partial(_refill, value, value.copy()))
-    if len(value) > _LARGEST:
+    if len(value) > _LARGEST or isinstance(value, (set, frozenset)):
         snapshot.note(label, "its middle", [x if type(x) in PLAIN else id(x) for x in middle])
-    snapshot.note(label, type(value).__name__, len(value), inside, snapshot.attributes(value, label))
+    if isinstance(value, defaultdict):
+        snapshot.guard.attributes(value, "default_factory")
+        snapshot.note(label, snapshot.see(value.default_factory, f"{label}.default_factory"))
+    kind = type(value)
+    if kind.__module__ not in ("builtins", "collections"):  # it may answer for keys that it lacks
+        snapshot.see(kind, kind.__name__)
+    snapshot.note(label, kind.__name__, len(value), inside, snapshot.attributes(value, label))
     return True
 
 
@@ -184,7 +210,15 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
     state = _pickled(snapshot, value, label) if by_address else snapshot.attributes(value, label)
-    snapshot.note(label, snapshot.see(kind, kind.__name__), state)
+    more = None if by_address or not _keeps_more(kind) else _pickled(snapshot, value, label)
+    snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
+
+
+@functools.cache
+def _keeps_more(kind: type) -> bool:
+    """Return whether objects keep something beside their attributes: those of Python's own classes in C, and theirs."""
+    compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)
+    return any(base.__module__.partition(".")[0] in sys.stdlib_module_names for base in compiled)
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:

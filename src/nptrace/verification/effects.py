@@ -2,8 +2,10 @@
 
 import datetime
 import io
+import queue
 import socket
 import sys
+import threading
 import types
 from collections.abc import Callable
 
@@ -13,6 +15,8 @@ _BUILTINS = {print: "print", input: "input", open: "open"}
 _NOW = {"now", "today", "utcnow"}
 _MODULES = {"time": "a clock", "posix": "the operating system", "nt": "the operating system", "_socket": "a socket"}
 _PURE = {"fspath", "strftime", "strptime", "mktime"}
+_SETTINGS = {("decimal", "getcontext"), ("_decimal", "getcontext"), ("sys", "getrecursionlimit")}
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 
 def effect_of(call: Callable[[], object]) -> str | None:
@@ -44,6 +48,10 @@ def _words(function: object) -> list[str]:
         return [f"calls {_MODULES[owner.__name__]} ({name})"]
     if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _NOW:
         return [f"reads a clock ({name})"]
+    if (getattr(function, "__module__", None), name) in _SETTINGS:
+        return [f"reads a setting of the process ({name})"]
+    if isinstance(owner, queue.SimpleQueue) or (isinstance(owner, _LOCKS) and name == "locked"):
+        return [f"asks what other threads do ({name})"]
     if isinstance(owner, (io.IOBase, socket.socket)):
         return [f"reads or writes a file ({name})"]
     return []

@@ -31,7 +31,7 @@ class StateSnapshot:
 
     def see(self, value: object, label: str) -> int | None:
         """Return the number of a value for its holder's note, or None for a plain value, which is noted here."""
-        if type(value) in PLAIN or isinstance(value, np.generic):
+        if type(value) in PLAIN or (isinstance(value, np.generic) and not isinstance(value, np.void)):
             if isinstance(value, str):
                 self.words.add(value)
             self.note(label, type(value).__name__, repr(value))

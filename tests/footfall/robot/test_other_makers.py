@@ -240,11 +240,11 @@ def test_sound_inertias_are_neither_named_nor_changed(model_file):
 def test_impossible_inertia_is_named_in_one_warning_and_repaired_on_request_alone(model_file):
     path = model_file(quadruped(trunk=HUGE))
     robot, said = said_of(path)
-    assert "the inertia of link 'trunk' cannot be: a radius of gyration of 4.08 m on a link of 0.2" in said
+    assert "the inertia of link 'trunk' is impossible: a radius of gyration of 4.08 m on a link of 0.2" in said
     assert "repair_inertia=True (--repair-inertia)" in said
     assert np.linalg.eigvalsh(robot.links[0].inertia).max() == pytest.approx(HUGE[0])
     repaired, said = said_of(path, repair_inertia=True)
-    assert "the inertia of link 'trunk' could not be and is replaced by that of its shape" in said
+    assert "the inertia of link 'trunk' was impossible and is replaced by that of its shape" in said
     np.testing.assert_allclose(repaired.links[0].inertia, box_inertia(6.0, (0.5, 0.2, 0.1)), atol=1e-12)
     assert repaired.links[0].mass == robot.links[0].mass
     assert repaired.provenance_of("trunk.inertia").status == "chosen"
@@ -293,7 +293,7 @@ def test_broken_inertia_of_an_mjcf_is_repaired(model_file):
     path = model_file(text, "m.xml")
     with pytest.raises(ModelError, match=r"MuJoCo refuses it.*repair_inertia=True"):
         load_model(path, feet=[])
-    with pytest.warns(ModelWarning, match="link 'trunk' could not be and is replaced"):
+    with pytest.warns(ModelWarning, match="link 'trunk' was impossible and is replaced"):
         robot = load_model(path, feet=[], repair_inertia=True)
     np.testing.assert_allclose(robot.links[0].inertia, box_inertia(6.0, (0.5, 0.2, 0.1)), atol=1e-9)
 

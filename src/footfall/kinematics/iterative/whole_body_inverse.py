@@ -1,7 +1,8 @@
-"""Inverse kinematics that moves the trunk: feet, trunk and centre of mass together, by Levenberg and Marquardt.
+"""Whole-body inverse kinematics: feet, trunk and centre of mass together, by Levenberg-Marquardt.
 
-Exact Jacobians; a joint that would leave its limits is held there and the others solve again (an active set). The
-feet weigh most, so that what cannot all be had costs the trunk and the centre of mass first. Numbers only.
+It uses exact Jacobians and an active set: a joint that would leave its limits is held there and the others are solved
+again. The feet have the largest weights, so that conflicts are resolved at the expense of the trunk and the centre of
+mass. Numbers only.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from footfall.spatial.vector import cross
 from nptrace._types import Given, Operand
 
 FEET_WEIGHT = 10.0
-LEVER = 0.3  # [m]: what a radian of the trunk counts beside a metre
+LEVER = 0.3  # [m]: weight of a radian of the trunk relative to a metre
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,7 +107,7 @@ class _Wishes:
         return np.concatenate([feet, np.ones(len(_given(self.position))), rotation, np.ones(len(_given(self.com)))])
 
     def misses(self, q: ndarray) -> Float[ndarray, "m"]:
-        """Return the desired less the actual: feet, trunk position, its rotation in its own axes, centre of mass."""
+        """Return desired minus actual values: feet, trunk position, its rotation in its own axes, centre of mass."""
         now = foot_positions(self.robot, q)
         rows = [p - now[self.robot.foot_index(foot)] for foot, p in self.feet.items()]
         X_WB = body_poses(self.robot, q)[0]
@@ -182,7 +183,9 @@ def com_jacobian(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3 nv"
 def _step(
     robot: Robot, q: ndarray, J: ndarray, miss: ndarray, effort: float, lower: ndarray, upper: ndarray
 ) -> ndarray:
-    """q after one damped step; joints at a limit that would leave are held, and the rest solves again."""
+    """Return q after one damped step; joints that would leave their limits are held there, and the rest is solved
+    again.
+    """
     free = np.ones(robot.nv)
     for _ in range(robot.nj + 1):
         J_free = J * free

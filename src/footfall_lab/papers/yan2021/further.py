@@ -1,4 +1,4 @@
-"""Further claims of Yan et al. 2021, on the model and on directions; ranges of what is open."""
+"""Further claims of Yan et al. 2021, about the model and about directions; ranges over unpublished choices."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_T
 from nptrace._types import Given
 
 NAME = "yan2021"
-MASSES = (0.7, 1.0, 1.3)  # of the chosen ones, over which torques are given
-NOISES = (0.0, 0.5, 1.0, 2.0)  # of the chosen one
+MASSES = (0.7, 1.0, 1.3)  # multiples of the chosen masses, for the range of torques
+NOISES = (0.0, 0.5, 1.0, 2.0)  # multiples of the chosen noise
 DIRECTIONS = {
     "forwards": (STEP, 0.0, 0.0),
     "backwards": (-STEP, 0.0, 0.0),
@@ -72,7 +72,7 @@ def _lagrange(robot: Robot, q: ndarray, v: ndarray, a: ndarray, forces: ndarray)
 
 
 def _faster(robot: Robot) -> Claim:
-    """Time of one evaluation, compiled, many states in a call, on one core."""
+    """Compare the time of one evaluation, compiled, many states per call, on one core."""
     states, count = random_states(robot, 512, seed=41), 512
     forces = np.random.default_rng(42).normal(size=(count, robot.nf, 3))
     arguments = (states.q, states.v, states.a, forces)
@@ -104,7 +104,7 @@ def _faster(robot: Robot) -> Claim:
 
 
 def _precise(rec: Recording, rows: ndarray) -> Claim:
-    """Joint torques of the walk by the model of all links, and by one with all mass in the body."""
+    """Compare joint torques of the walk by the model of all links and by one with all mass in the body."""
     legs = [link for link in rec.robot.links if link.name != rec.robot.trunk]
     moved = sum(link.mass for link in legs)
     tiny = 1e-9
@@ -128,7 +128,7 @@ def _precise(rec: Recording, rows: ndarray) -> Claim:
 
 
 def _directions(robot: Robot) -> Claim:
-    """Both gaits, every direction: how much of the plan the body made."""
+    """Assess the fraction of the planned motion achieved by both gaits in every direction."""
     shares, fell = {}, []
     for gait in ("walk", "trot"):
         options = {"duty": 0.75, "sway": SWAY} if gait == "walk" else {}
@@ -184,7 +184,7 @@ def _singular(robot: Robot) -> Claim:
 
 
 def _sparse(robot: Robot) -> Claim:
-    """Time of (19) by its structure, by a sparse and by a dense LU, plain NumPy."""
+    """Compare the time of (19) by its structure, by a sparse and by a dense LU, in plain NumPy."""
     states, rng = random_states(robot, 1, seed=43), np.random.default_rng(44)
     q, v, a, forces = states.q[0], states.v[0], states.a[0], rng.normal(size=(robot.nf, 3))
     ways = {
@@ -206,7 +206,7 @@ def _sparse(robot: Robot) -> Claim:
 
 
 def _integrated(robot: Robot) -> Claim:
-    """Joint velocities in the air by Euler steps of 1 ms beside steps of 0.05 ms, accelerations by (19)."""
+    """Compare joint velocities in the air by Euler steps of 1 ms and of 0.05 ms, with accelerations by (19)."""
     aired, seconds = np.zeros(robot.nf), 0.2
 
     def fly(dt: float, every: int) -> Float[ndarray, "n nj"]:
@@ -238,7 +238,7 @@ def _integrated(robot: Robot) -> Claim:
     )
 
 
-# -- ranges over what is not printed -----------------------------------------------------------------------------------
+# -- ranges over unpublished choices ----------------------------------------------------------------------------------
 def heavier(robot: Robot, share: float) -> Robot:
     """Return the robot with all masses and inertias multiplied."""
     links = [dataclasses.replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in robot.links]
@@ -246,7 +246,7 @@ def heavier(robot: Robot, share: float) -> Robot:
 
 
 def knee_torques(robot: Robot, cycles: int) -> dict[float, tuple[float, float]]:
-    """(95th percentile of the worst knee in the worst run, peak of all runs) [N m], by masses."""
+    """Return (95th percentile of the worst knee in the worst run, peak of all runs) [N m], by masses."""
     found = {}
     for share in MASSES:
         subject = heavier(robot, share)

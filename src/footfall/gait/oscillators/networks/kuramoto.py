@@ -1,4 +1,4 @@
-"""Kuramoto's phase oscillators as a network: the state is the phases themselves."""
+"""Kuramoto phase oscillators as a network, whose state is the phases."""
 
 from __future__ import annotations
 
