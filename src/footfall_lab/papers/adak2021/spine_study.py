@@ -315,10 +315,19 @@ def case(
 ) -> dict[str, Json]:
     """Measure one spine in one gait.
 
-    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
-    Returns survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [fraction of it], stride_length [m],
-    height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on the ground), peak_force
-    [weights, on one foot], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
+    Args:
+        gait: A key of ``SPEEDS``.
+        mode: Kind of the spine.
+        stiffness: Stiffness of its springs [N m/rad].
+        phase: Phase of its motors [cycles].
+        swing: Amplitude of its motors [rad].
+        robot: Any with a spine, or the name of one of the library.
+
+    Returns:
+        survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of that cost],
+        stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on
+        the ground), peak_force [weights, on one foot], horizontal_force [weights, on the robot], spine_share [% of the
+        motors' work], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
     """
     if gait not in SPEEDS:
         raise unknown("gait of the spine study", gait, SPEEDS)
