@@ -37,9 +37,9 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-def emulate(code, layout, dtype, folder, **more):
+def emulate(code, layout, dtype, folder, threads=4, **more):
     """The kernels of a program as C++ on the processor."""
-    return build(cuda.source(code, layout, "kernel", dtype, block=32), folder, **more)
+    return build(cuda.source(code, layout, "kernel", dtype, block=32, threads=threads), folder, **more)
 
 
 def build(source, folder, before="", entries=LAUNCH, advance=ADVANCE, level="-O1"):

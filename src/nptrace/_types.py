@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
 Given: TypeAlias = Any  # input of a user or a file, before it is checked
 Json: TypeAlias = Any  # a value read from a JSON file, or to be written to one
-Element: TypeAlias = Any  # one number or truth value of an array, or a symbol in its place
 Operand: TypeAlias = Any  # an argument or result of NumPy's functions: an array, a number, a list of these, or a symbol
 Named: TypeAlias = Any  # an attribute of a package, loaded on first use
 Foreign: TypeAlias = Any  # an object of another library, without types that we know

@@ -40,7 +40,7 @@ class Bound:
         self,
         function: Function,
         constant: Foreign,
-        examples: Sequence[PyTree],
+        examples: Sequence[object],
         free: Sequence[str],
         given: Mapping[str, Given],
     ) -> None:
@@ -58,7 +58,7 @@ class Bound:
             )
         self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
         self.names: list[str] = []
-        self.examples: list[PyTree] = []
+        self.examples: list[object] = []
         self.constants: dict[str, Given] = {}
         for position, (name, parameter) in enumerate(parameters.items()):
             if position < len(examples):
@@ -73,13 +73,14 @@ class Bound:
             self.names.append("parameters")
             self.examples.append({path: constant.parameter(path) for path in self.free})
 
-    def _input(self, name: str, example: PyTree) -> None:
+    def _input(self, name: str, example: object) -> None:
         self.names.append(name)
         self.examples.append(example)
 
-    def __call__(self, *arrays: PyTree) -> PyTree:
+    def __call__(self, *arrays: object) -> PyTree:
         while _waiting:  # the function is being traced: it was not in the cache
-            _waiting.pop().start()
+            with contextlib.suppress(RuntimeError):  # there are no threads in a browser
+                _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
@@ -194,7 +195,7 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -209,29 +210,29 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     return {p.name: p for p in parameters}
 
 
-def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
-    for choice in typing.get_args(annotation) or (annotation,):
-        words = getattr(choice, "dim_str", None)
-        if words is not None:
-            try:
-                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
-            except (AttributeError, TypeError):
-                return None
-    return None
+    words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's
+    if words is None:  # a union, or Annotated
+        found = (_annotated_shape(choice, constant) for choice in typing.get_args(annotation) if choice is not float)
+        return next((shape for shape in found if shape is not None), None)
+    try:
+        return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+    except (AttributeError, TypeError):
+        return None
 
 
 def _is_example(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def _shapes(pytree: PyTree) -> str:
+def _shapes(pytree: object) -> str:
     leaves, _ = tree.flatten(pytree)
     return repr(([np.shape(x) for x in leaves], _structure(pytree)))
 
 
-def _structure(pytree: PyTree) -> object:
+def _structure(pytree: object) -> object:
     if isinstance(pytree, Mapping):
         return {k: _structure(v) for k, v in pytree.items()}
     if isinstance(pytree, (tuple, list)):

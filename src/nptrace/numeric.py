@@ -239,7 +239,7 @@ def scan(body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, revers
     return carry, _each(lambda *leaves: np.stack(leaves), *(outs[::-1] if reverse else outs))
 
 
-def _leaves(pytree: PyTree) -> list[np.ndarray]:
+def _leaves(pytree: object) -> list[np.ndarray]:
     found: list[np.ndarray] = []
 
     def keep(leaf: np.ndarray) -> np.ndarray:

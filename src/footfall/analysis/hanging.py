@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -29,6 +28,7 @@ from footfall.sim.rollouts import compile_tick
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _STEP = 1e-3  # [s], about
 _LEAST_ROWS = 200
 _RATES = (1.0, 1e4)  # [1/s], accepted rates of rows
 _FARTHEST = 1e6  # [rad], largest joint angle accepted
-_MOST_BYTES = 1 << 28  # most rows in a file: twenty minutes of twelve joints at 1 kHz
+_MOST_BYTES = 1 << 28  # largest file: twenty minutes of twelve joints at 1 kHz
 
 
 @dataclass(frozen=True)

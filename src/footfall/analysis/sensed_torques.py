@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
@@ -14,6 +13,7 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
+from nptrace.array_types import Float
 
 
 class SensedTorques(NamedTuple):

@@ -50,7 +50,7 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-# click's mark for unwrapped text
+# model options of the present command
 _model_options: ContextVar[Mapping[str, Any] | None] = ContextVar("_model_options", default=None)
 
 

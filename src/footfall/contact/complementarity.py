@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,11 +33,12 @@ from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond this number, the dense least-squares system costs more than sweeps over the contacts
 _MANY = 10  # contacts: beyond this number, Newton's dense system would take longer to compile than the rest of a robot
-_ROUNDS = 4  # iterations of least squares, and sweeps
+_ROUNDS = 4  # rounds of least squares and sweeps
 _ITERATIONS = 90  # maximum iterations of Newton's method for all contacts at once
 _STOP = 0.01  # fraction of the tolerance: a solver continues until an iteration changes velocities by less
 

@@ -9,10 +9,10 @@ nearest to the box.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9
 _STEEP = 10.0  # inverse of the slope from which an edge is supported by the side of a face and no longer by the face
@@ -64,7 +64,7 @@ def _last(
     x = a + near * d
     over = np.abs(x) - half
     most = np.maximum(np.maximum(over[0], over[1]), over[2])
-    normal = over >= most  # slack for the nearest face, across which the point need not lie inside it
+    normal = over >= most  # axis of the nearest face, along which the point need not lie inside the box
     span = np.where(normal, wide, within * width)
     low, high = _common(middle - span, middle + span)
     leaves = np.where((middle + span <= high) & ~normal, 1.0, 0.0)  # the side of the face that it crosses

@@ -17,7 +17,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,6 +33,7 @@ from footfall.dynamics.factor import (
 )
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 Modes = dict[str, PyTree]
 FREEZE_AFTER = 4.0  # iterations after which modes are only tightened, so that the iteration ends
@@ -45,7 +45,7 @@ class LinearisedForce:
 
     force: Float[ndarray, "3"]  # [N], at zero acceleration
     D: Float[ndarray, "3 3"]  # [kg]: dt times the decrease of the force with velocity
-    modes: Modes  # velocity at which it was evaluated
+    modes: Modes  # modes in which it was evaluated
     parts: PyTree = None  # further data that the model needs to update its modes
 
 
@@ -92,7 +92,10 @@ class ForceLaw(ContactModel):
         """Return the force of one sphere under its modes, from the velocity v_B of its contact point in base axes."""
         hold, R_BC = modes.get("holds", 1.0), point.R_BC
         force, derivatives = self.law(-point.distance, R_BC.T @ v_B, point.friction, dt)
-        f, D = R_BC @ force, (R_BC * (dt * derivatives)) @ R_BC.T
+        f, d = R_BC @ force, dt * derivatives
+        # R diag(d) Rᵀ, of which nothing is left but two terms where a force falls alike in all tangential directions
+        D = d[0] * np.eye(3) + (d[1] - d[0]) * np.outer(R_BC[:, 1], R_BC[:, 1])
+        D = D + (d[2] - d[0]) * np.outer(R_BC[:, 2], R_BC[:, 2])
         return LinearisedForce(hold * f, hold * D, modes, (f, D, R_BC[:, 2], v_B))
 
     def update_modes(

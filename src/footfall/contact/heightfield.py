@@ -27,7 +27,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -36,6 +35,7 @@ from footfall.errors import InputError, unknown
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup, smoothstep
 from nptrace._types import Given, Json, Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 FILES = (".png", ".npy")
 GRAIN = 1e-5  # [m], resolution of heights in recordings
 _LARGEST = 4_000_000  # largest number of nodes
-_HOLE = np.iinfo(np.int32).min  # version of packed heights in recordings
+_HOLE = np.iinfo(np.int32).min  # value of a hole in recordings
 _ROUGHEST = 1.0  # [m]: higher terrain has cliffs on which no foot finds a hold
 _THICK = 0.5  # [m] below the lowest node in MuJoCo
 

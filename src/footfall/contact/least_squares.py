@@ -19,12 +19,12 @@ F is linear where no contact changes between sticking, sliding and open, so that
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, cone_radius, length
 from nptrace import select
+from nptrace.array_types import Float
 
 _DAMPING = 1e-9  # added to A D⁻¹ in H alone: redundant contacts make A singular
 _SHORTER = 0.4  # factor for a step that increased the residual
@@ -161,8 +161,9 @@ def slip_coefficients(problem: ContactProblem, x: ndarray, radii: list[float]) -
 # -- how the impulses of hard contact move with the problem, at its solution: the implicit function theorem -----------
 # A warm-started solver may have nothing left to do, and its iterations then carry no derivative of the problem. But
 # F(x) of ``least_squares`` is zero at the solution for every problem nearby, whichever solver found it, and where no
-# contact changes between sticking, sliding and open it has a derivative:  x = V - D λ,    H dx = dF with x held,    d(D
-# λ) = -Q dx + what the cone's own radius adds to a sliding contact
+# contact changes between sticking, sliding and open it has a derivative:
+#
+#     x = V - D λ,    H dx = dF at constant x,    d(D λ) = -Q dx + the change of the cone's radius for a sliding contact
 def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
     """Return the impulses after one Newton step, differentiated as ``nptrace.custom_fixed_point`` requires."""
     still = nptrace.stop_gradient(problem)

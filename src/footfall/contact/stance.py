@@ -10,8 +10,8 @@ except for the normal, which closes any remaining gap. Which feet are in stance 
 - a foot enters stance when it would penetrate the ground in this step; a fast one also stops, which is
   the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
 - a foot is released when the ground would have to pull: the worst one first, then the step is solved again. It keeps
-its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
-force;
+  its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
+  force;
 - a free foot that the others push into the ground gets a normal row as well.
 
 Friction is assumed to suffice: a step whose forces leave the cone is counted and reported, but does not slip. Redundant
@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -40,6 +39,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot in stance at the start must be this close to the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
@@ -180,9 +180,9 @@ class Stance(ContactModel):
     ) -> tuple[ndarray, Operand, ndarray]:
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping determines the distribution among redundant feet. A foot gets more of it the more of its friction it
-        uses, until all forces lie in their cones or no iteration helps. Damping this large would release feet that are
-        jammed and nearly redundant: impulses whose effect differs are rejected.
+        Damping determines the distribution where nothing else does. A foot gets more of it the more of its friction it
+        uses, until all cones are kept or no iteration helps. Jammed feet, which are nearly redundant, would be released
+        by so much damping: a distribution without the same effect is rejected.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, known
@@ -18,6 +17,7 @@ from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec

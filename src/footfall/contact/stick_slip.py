@@ -3,8 +3,8 @@
     f_t = -μ(|u|) f_n u / |u|,   μ rising smoothly from 0 to μ_s over v_s, and on to μ_d over v_d
 
 The slope μ f_n / v_s is far too steep for explicit steps, and neither f_n nor the direction of u at the end of the step
-is known at its start: a landing foot's damper alone can turn thousands of newtons into zero. So a
-sphere is in one of two modes, each linear in the velocity at the *end* of the step.
+is known at its start: a landing foot's damper alone can turn thousands of newtons into zero. So a sphere is in one
+of two modes, each linear in the velocity at the *end* of the step.
 
     sticks:    f_t = -k u⁺,                          k = μ(|u|) f_e / |u| with the elastic force f_e
     slides:    f_t = -μ f_n⁺ t - k (1 - t tᵀ) u⁺,    t the direction of slip; k rotates the force with the slip
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,6 +34,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import symmetric
 from nptrace import smoothstep
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], avoids 0 / 0 in the direction of zero slip

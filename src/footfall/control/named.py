@@ -77,7 +77,7 @@ def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any
     Args:
         name: ``balance``, ``mpc`` or ``whole_body``.
         gait: Name of the gait.
-        speed: Speed it will mostly be commanded [m/s]; gallops have a schedule for it.
+        speed: Typical commanded speed [m/s]; the schedule of a gallop depends on it.
         **options: Fields of ``Locomotion``.
 
     Returns:
@@ -142,7 +142,7 @@ def learned(robot: str = "mini_cheetah", gait: str = "trot") -> Policy:
     if robot not in shipped():  # a robot's name, which may come from a file, is not used as a path
         raise unknown("policy", robot, shipped(), "footfall comes with")
     policy = Policy.load(robot)
-    assert isinstance(policy, Policy)  # robots that footfall has a policy for
+    assert isinstance(policy, Policy)  # footfall's own policies are of this class
     if gait != policy.gait.name:
         raise InputError(f"the policy of '{robot}' supports only the gait '{policy.gait.name}', not '{gait}'")
     return policy

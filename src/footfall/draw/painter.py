@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import MissingExtraError
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#404040")  # Okabe, Ito
-Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # line widths
+Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # dashes of a line
 GREY, PALE = "#707070", "#e9edf1"
 _STYLE: dict[Given, Given] = {
     "font.size": 9.0,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.whole_file import whole_file
@@ -27,6 +26,7 @@ from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
 from footfall.kinematics.forward import body_poses, center_of_mass
 from footfall.spatial.gravity import GRAVITY, force_scale
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 KINDS = (".gif", ".mp4")
 FORCE, INSIDE, OUTSIDE, PATH = (190, 8, 28), (16, 150, 90), (230, 140, 0), (120, 60, 200)
-EYE = np.array([1.15, -1.75, 0.75])  # distance of the camera from the robot, over its size
+EYE = np.array([1.15, -1.75, 0.75])  # position of the camera relative to the robot, in robot sizes
 _TRIANGLES, _AROUND = 12_000, 14
 _TILES = (np.array([236.0, 239.0, 243.0]), np.array([224.0, 229.0, 235.0]))
 _SEEN = 9.0  # distance at which the ground fades, in robot sizes
@@ -244,9 +244,9 @@ def save_video(
         fps: Frames per second.
         width: [pixels]
         height: [pixels]; 9/16 of the width unless given.
-        start: First moment [s].
-        end: Last moment [s].
-        pace: Speed of the film; below 1 is slow motion.
+        start: Start time [s].
+        end: End time [s].
+        pace: Playback speed; below 1 is slow motion.
         progress: Called with the fraction done and a text.
 
     Returns:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -23,6 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, cross, skew
 from footfall.spatial.rotation import about_axis, coordinate_axis
 from footfall.spatial.vector import symmetric
+from nptrace.array_types import Float
 
 _Matrix = Float[ndarray, "3 3"]
 
@@ -89,9 +89,8 @@ class FoldedLimbs:
     bodies: Sequence[int]
     inertia: Float[ndarray, "6 6"]  # at the base's origin, in its axes
     wrench: Float[ndarray, "6"]  # needed to move the limbs while the base does not accelerate
-    gains: dict[
-        int, Float[ndarray, "6"]
-    ]  # acceleration of every joint as a function of its parent's, in its own axes; for a leaf, in its parent's
+    # acceleration of every joint as a function of its parent's, in its own axes; for a leaf, in its parent's
+    gains: dict[int, Float[ndarray, "6"]]
     own: dict[int, float]  # its constant term
 
     def folded(self, M: ndarray, force: ndarray) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_factored
@@ -26,6 +25,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 from nptrace.solve.elimination import eliminate
 
 RATE = 100.0  # [1/s], rate at which higher-order integrators correct the drift of a loop

@@ -1,12 +1,12 @@
 """Kinetic and potential energy [J] (the lecture slides: T = vᵀ M v / 2)."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross
+from nptrace.array_types import Float
 
 _THETA = 0.5 + 2e-4  # a small loss, larger than the remaining error of the iterations
 _PASSES = 2
@@ -55,7 +55,8 @@ def _gyroscopic(I: Float[ndarray, "3 3"], span: float) -> Callable[[ndarray], nd
     robot.
     """
     trace = np.trace(I)
-    I = np.where(np.abs(I) < _NOTHING * trace, 0.0, I) + _NOTHING * trace * np.eye(3)  # noqa: E741
+    # a product, not a choice: a moment that is zero by the robot's shape drops out of the trace, whatever its mass is
+    I = I * np.where(np.abs(I) < _NOTHING * trace, 0.0, 1.0) + _NOTHING * trace * np.eye(3)  # noqa: E741
     a, b, c = I[0], I[1], I[2]
     adjugate = np.stack([cross(b, c), cross(c, a), cross(a, b)])
     e, scale = np.eye(3), span / (a @ adjugate[0])

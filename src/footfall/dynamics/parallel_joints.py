@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -21,6 +20,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial import Inertia, Transform
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class PosedRobot:
 
     robot: Robot  # the inertias of its bodies are base parameters, rotated to q like its feet
     X: list[Transform]  # axes and origin of every body in its parent's; 0: the base in the world
-    rotations: list[Float[ndarray, "3 3"]]  # poses of the bodies in their axes
-    origins: list[Float[ndarray, "3"]]  # rotations of the bodies' own frames
+    rotations: list[Float[ndarray, "3 3"]]  # rotations of the bodies in their axes
+    origins: list[Float[ndarray, "3"]]  # origins of the bodies' own frames, before rotation
     still: frozenset[int]  # bodies whose axes do not rotate in their parents'
 
     def point(self, body: int, p: Float[ndarray, "3"]) -> Float[ndarray, "3"]:

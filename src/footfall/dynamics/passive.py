@@ -7,12 +7,12 @@ encoders use a wider one.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 STICK_RATE = 1e-4  # [rad/s]
 

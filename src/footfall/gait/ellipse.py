@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

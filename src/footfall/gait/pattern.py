@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 LEGS = ("LF", "RF", "LH", "RH")
 
@@ -69,7 +69,7 @@ class Gait:
     depth: float = 0.002  # virtual penetration, δ [m]
     ramp: float = 1.0  # duration of the start [s]; 0 starts at full stride
     knees: tuple[int, int, int, int] | int | None = None  # +1 behind the hips, -1 in front of them; one, or one per leg
-    foot_pitch: float = 0.0  # of the last link of a leg with an ankle; positive lifts the toe [rad]
+    foot_pitch: float = 0.0  # pitch of the last link of a leg with an ankle; positive lifts the toe [rad]
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:

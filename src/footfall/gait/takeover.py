@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -21,6 +20,7 @@ from footfall.gait.pattern import LEGS
 from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is differenced
 _SEARCH_INTERVAL = 1e-3  # [s] between checks for a landing
@@ -65,9 +65,9 @@ class Takeover:
     second: WalkPlan | PosturePlan
     when: float
     landings: Float[ndarray, "4"] = field(init=False)  # last touchdown of each foot before the new plan lifts it [s]
-    # Hermite data of the body's transition to the new path: position and velocity
-    _anchor: tuple[float, float, float] = field(init=False)
-    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: position and velocity
+    _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
+    # start of the body's transition to the new path: position and velocity
+    _begin: Float[ndarray, "2 6"] = field(init=False)
     _moved: WalkPlan | PosturePlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Takeover:
         last_landing = float(self.landings.max()) - self.when
         if last_landing > self._pause + 1e-9:
             raise InputError(
-                f"a foot lands {last_landing:.3g} s after the plan is taken over, and the new plan rests for"
+                f"a foot lands {last_landing:.3g} s after the takeover, but the new plan rests only for"
                 f" {self._pause:g} s: give it a longer rest"
             )
         at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _VELOCITY_INTERVAL))

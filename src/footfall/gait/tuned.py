@@ -241,17 +241,18 @@ class _Similar:
 
 _SIMILAR = {
     "walk": _Similar(half_stride=0.14, height=0.14, period=4.8, duty=0.84, depth=0.012, kp=2.7, kd=0.37),
-    None: _Similar(
-        half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
-    ),  # any other gait, with its own duty and, except for a trot, its own period
+    # any other gait, with its own duty and, except for a trot, its own period
+    None: _Similar(half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30),
 }
 # fraction of the hip height: a foot lifted less drags; by how much a cycle may be lengthened to lift it higher
 _LEAST_LIFT, _MOST_SLOWER = 0.02, 2.0
-_WALKS = 0.7  # duty from which a gait counts as a walk
-_LOWER, _SPEED_MARGIN = 0.5, 0.9  # factors on the height of steps, on the motors' speeds
-_SPEED_TRIGGER = 1.2  # fraction of the motors' speeds: a smaller lag is made up later
+# duty from which a gait is a walk; of a walk whose feet drag: its duty, and by how much its cycle is longer
+_WALKS, _SLOW_DUTY, _SLOWER_WALK = 0.7, 0.8, 4.0
+_LOWER, _SPEED_MARGIN = 0.5, 0.9  # of the height of steps; of the motors' speeds
+_SPEED_TRIGGER = 1.2  # of the motors' speeds: what lags by less is made up for
+MOST_STRIDES = _SPEED_TRIGGER / _SPEED_MARGIN  # of steps that are as long as motors allow
 _MAX_STIFFER = 6.0
-_STRAIGHT, _BENT = 0.85, 0.72  # of a leg: straighter than the one walk with knees bent alike, as most stand
+_STRAIGHT, _BENT = 0.85, 0.72  # of leg length: robots that stand straighter than the first walk bent to the second
 # hip heights off a diagonal that the normal trot tolerates: a Barkour's 0.10 works, 0.17 falls
 _MAX_OFF_DIAGONAL = 0.11
 
@@ -323,23 +324,34 @@ def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:
     """Return the gait with steps that the motors' speeds permit, and a sentence that names the slowest motor if it is
     changed.
 
-    First feet are lifted half as high, since lifting takes most of the speed; then the whole step is scaled down. Feet
-    that would then barely leave the ground take fewer, longer and higher steps at the same speed, except in a walk,
-    whose long cycle loses speed when lengthened (LittleDog: 0.0045 instead of 0.0090 m/s).
+    Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down.
+    Feet that would then hardly leave the ground would drag the robot back while they swing: they take fewer, longer and
+    higher steps at the same speed. A trot's cycle is at most twice as long, as it falls meanwhile. A walk, which always
+    has three feet down, takes four times as long with a longer swing: half as slow, the trunk tips over in step with it
+    (LittleDog walks at 0.0129, -0.0030 and 0.0175 m/s in cycles once, twice and four times as long).
     """
     ratio, joint, limit = _fastest_joint(robot, gait)
     if ratio <= _SPEED_TRIGGER:
         return gait, None
-    made = gait.replace(height=_LOWER * gait.height)
-    for _ in range(3):  # nearly in proportion
-        scale = min(1.0, _SPEED_MARGIN / _fastest_joint(robot, made)[0])
-        made = made.replace(stride=scale * made.stride, height=scale * made.height, depth=scale * made.depth)
-    most = _MOST_SLOWER if made.duty < _WALKS else 1.0
-    slower = min(most, max(1.0, _LEAST_LIFT * hip_height_of(robot) / max(made.height, 1e-9)))
+    made, least = _slowed(robot, gait), _LEAST_LIFT * hip_height_of(robot)
+    slower = min(_MOST_SLOWER, max(1.0, least / max(made.height, 1e-9)))
+    if made.duty >= _WALKS:
+        drags = made.height < least
+        slower = _SLOWER_WALK if drags else 1.0
+        made = _slowed(robot, gait.replace(duty=min(_SLOW_DUTY, gait.duty))) if drags else made
     longer = {key: slower * getattr(made, key) for key in ("period", "stride", "height", "depth")}
     made = made.replace(**longer)
     why = f"'{joint}' turns at {limit:.3g} rad/s at most, and would turn at {ratio * limit:.3g}"
     return made, f"steps of {made.stride:.2g} m, not {gait.stride:.2g}, at {made.speed:.2g} m/s: {why}"
+
+
+def _slowed(robot: Robot, gait: Gait) -> Gait:
+    """Return the gait with smaller steps, of half its height over stride, that joints make at 0.9 of their speeds."""
+    made = gait.replace(height=_LOWER * gait.height)
+    for _ in range(3):  # nearly in proportion
+        scale = min(1.0, _SPEED_MARGIN / _fastest_joint(robot, made)[0])
+        made = made.replace(stride=scale * made.stride, height=scale * made.height, depth=scale * made.depth)
+    return made
 
 
 def _fastest_joint(robot: Robot, gait: Gait, samples: int = 60) -> tuple[float, str, float]:
@@ -372,8 +384,8 @@ def hip_height_of(robot: Robot) -> float:
     stand = robot.poses.get("stand")
     if stand is None:
         raise InputError(
-            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
-            " footfall.control.posture.why_no_stand says why"
+            f"a gait needs a pose 'stand', which robot '{robot.name}' lacks: footfall.control.posture.why_no_stand"
+            " gives the reason"
         )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand, Sensed
@@ -19,6 +18,7 @@ from footfall.hardware.clock import Clock
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,20 +83,18 @@ STILL = 0.1  # [rad/s]: a faster joint must have a different position in the nex
 def is_newer(state: RobotState, last: RobotState | None) -> bool:
     """Return whether a state was measured after another one, not merely sent again.
 
-    The robot's clock must have advanced (a time that is not finite is left to the limits), and the sensors must not
-    repeat their previous values bit for bit while joints are reported to move.
+    The robot's own clock has to have advanced (one that is not finite is left to the limits). While joints are reported
+    to move, neither they nor the IMU may repeat bit for bit what they measured before.
     """
     if last is None or not np.isfinite(state.time):
         return True
     if state.time <= last.time:
         return False
-    pairs = (
-        (state.position, last.position),
-        (state.velocity, last.velocity),
-        (state.imu.gyro, last.imu.gyro),
-        (state.imu.acceleration, last.imu.acceleration),
-    )
-    return not (np.abs(state.velocity).max() > STILL and all(np.array_equal(new, old) for new, old in pairs))
+    if not np.max(np.abs(state.velocity), initial=0.0) > STILL:
+        return True
+    joints = ((state.position, last.position), (state.velocity, last.velocity))
+    imu = ((state.imu.gyro, last.imu.gyro), (state.imu.acceleration, last.imu.acceleration))
+    return not any(all(np.array_equal(new, old) for new, old in pairs) for pairs in (joints, imu))
 
 
 def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy import ndarray
 
+from footfall.checks import number_from_zero, positive_number
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.control.posture import standing_joints
 from footfall.errors import FootfallError, InputError
@@ -22,9 +24,11 @@ from footfall.hardware.limits import SafetyLimits, is_finite
 from nptrace._types import Json
 
 PATIENCE = 0.05  # [s] without a new state after which the robot is damped
-RAMP = 0.5  # [s] in which gains increase, and in which the controller takes over
-SETTLE = 1.0  # [s] of standing still before sitting down
-LAST_WORDS = 0.3  # [s] of damping commands at the end
+RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
+SETTLE = 1.0  # [s] of standing still before it sits down
+LAST_WORDS = 0.3  # [s] of damping that is sent at the end
+_SLOWEST = 0.01  # of our clock, at which the robot's own must advance
+_MOVES = 0.25  # of a joint's torque limit: a command that changes by as much moves some joint, if only by rounding
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class Driver:
     def __post_init__(self) -> None:
         self.robot, self.period = self.connection.robot, self.connection.clock.period
         self.limits = self.limits or SafetyLimits(self.robot)
+        self.duration = number_from_zero(self.duration, "the duration of a drive [s]")
+        self.patience = positive_number(self.patience, "the patience of a drive [s]")
         ratio = 1.0 / (self.controller.rate * self.period)
         self._every = round(ratio)
         if self._every < 1 or abs(ratio - self._every) > 1e-6 * ratio:
@@ -76,6 +82,8 @@ class Driver:
         self._repeats = False
         self._phase, self._ticks = "", 0  # ticks of the clock, including skipped ones
         self._damp = damping(self.robot)
+        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques asked for there
+        self._asked = 0.0  # by how much more of a joint's torque limit was asked for since
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
@@ -87,6 +95,7 @@ class Driver:
                 self.connection.write(self._damp)
 
     def _loop(self) -> str:
+        assert self.limits is not None
         watchdog, state = Watchdog(self.patience), None
         watchdog.feed(0.0)
         left = None
@@ -94,13 +103,17 @@ class Driver:
             self._ticks += self.connection.clock.wait()
             self.seconds = self._ticks * self.period
             new = self.connection.read()
-            self._repeats = new is not None and not is_newer(new, state)
+            if new is not None and (words := self.limits.misshapen(new)):
+                new = None
+                if self._phase != "damp":
+                    self._give_up(words)
+            self._repeats = new is not None and not self._is_newer(new, state)
             if self._repeats:  # the robot continues to send, but measures nothing new
                 new = None
                 self.frozen += 1
             self.unseen += new is None
             if new is not None:
-                state = new
+                state, self._accepted = new, self.seconds
                 watchdog.feed(self.seconds)
             if state is None and not watchdog.starved(self.seconds):
                 continue
@@ -109,10 +122,31 @@ class Driver:
             command = self._command(state)
             self.connection.write(command)
             if state is not None:
+                self._note_motion(state, command)
                 self.on_row(DriveRow(self.seconds, state, self._seen or state.sensed(), command, self._phase))
             if self._phase == "damp":
                 left = (LAST_WORDS if left is None else left) - self.period
         return self.reason
+
+    def _is_newer(self, new: RobotState, last: RobotState | None) -> bool:
+        """Return whether a state is new: its clock, its sensors, and its joints if they move, have changed."""
+        if last is None or not np.isfinite(new.time):
+            return True
+        if new.time - last.time < _SLOWEST * (self.seconds - self._accepted):
+            return False
+        held = self._at_last_motion
+        stands_still = held is not None and np.array_equal(new.position, held[0]) and self._asked > _MOVES
+        return is_newer(new, last) and not stands_still
+
+    def _note_motion(self, state: RobotState, command: JointCommand) -> None:
+        """Take note of how much the joints are asked to do while not one of them moves."""
+        assert self.limits is not None
+        asked = command.kp * (command.position - state.position) - command.kd * state.velocity + command.torque
+        held = self._at_last_motion
+        if held is None or self._phase == "damp" or not np.array_equal(state.position, held[0]):
+            self._at_last_motion, self._asked = (np.array(state.position), asked), 0.0
+        else:
+            self._asked = max(self._asked, float(np.max(np.abs(asked - held[1]) / self.limits.torque, initial=0.0)))
 
     def _enter(self, phase: str) -> None:
         self._phase, self._since = phase, self.seconds
@@ -177,6 +211,7 @@ class Driver:
 
     # -- a command ---------------------------------------------------------------------------------------------------
     _seen: Sensed | None = None
+    _accepted = 0.0  # when the last state came that was new
 
     def _command(self, state: RobotState | None) -> JointCommand:
         assert self.limits is not None

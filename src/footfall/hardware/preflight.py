@@ -15,7 +15,7 @@ from footfall.hardware.limits import SafetyLimits, is_finite
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 
-SECONDS = 0.4  # number of states that are checked
+SECONDS = 0.4  # [s] of states that are checked
 SINKS = 4.0  # [s], longest wait for a robot to come to rest
 _AT_REST = 1.0  # [rad/s], limit for any joint
 _DRY_TICKS = 30

@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -36,6 +35,7 @@ from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjSpec
@@ -181,10 +181,25 @@ def run_mujoco(
         "dt": run.dt,
         "ground_form": run.world.ground.to_json(),
         "wall_seconds": wall,
+        "contact_times": contact_times(model, feet),
         "fell": fell is not None,
         "stopped": None if fell is None else f"the robot fell at {time_[fell]:.3f} s",
     }
     return Recording(robot, columns, [], meta)
+
+
+def contact_times(model: MjModel, feet: Mapping[int, int]) -> list[float]:
+    """Return the time constants with which a foot's speed and depth decay in contact [s], the shorter first.
+
+    ``solref`` is (-k, -b) or (time constant, damping ratio); the documentation of MuJoCo, "Solver parameters".
+    """
+    geom = next(iter(feet))
+    (first, second), most = model.geom_solref[geom], float(model.geom_solimp[geom][1])
+    if first > 0:
+        k, b = 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    else:
+        k, b = -first / most**2, -second / most
+    return sorted(float(1.0 / abs(rate.real)) for rate in np.roots([1.0, b, k]))
 
 
 def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None:

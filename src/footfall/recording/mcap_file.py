@@ -26,8 +26,8 @@ HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
 MESSAGE_INDEX, CHUNK_INDEX, ATTACHMENT, ATTACHMENT_INDEX, STATISTICS, METADATA = 7, 8, 9, 10, 11, 12
 METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 13, 14, 15
 RECORD_HEAD = 9  # opcode and length of the body
-MOST_CHUNK_BYTES = 1 << 28  # size of a chunk that may be unpacked
-MOST_UNPACKED = 1 << 30  # total size of a file's chunks, unless ...
+MOST_CHUNK_BYTES = 1 << 28  # largest chunk that is unpacked
+MOST_UNPACKED = 1 << 30  # largest total size of a file's unpacked chunks, unless ...
 MOST_PACKING = 100  # ... their compression ratio is lower than this: 3 for rows of a run, 23 for a frozen one
 MOST_RECORDS = 1_000_000  # in chunks that are not runs of rows
 

@@ -6,8 +6,8 @@ In the order of the file:
   ...), and ``robot``, the SHA-256 of the attachment: a robot that is not the one recorded is refused;
 - attachment ``robot.json``: the robot itself, so that the recording opens without the model it came from;
 - channel ``/sample``, one message per row: the columns in sequence as little-endian float64, int64 or bool. This is the
-encoding of fixed-length arrays in ROS 1, and the schema is ``ros1msg``, so that Foxglove and others plot every number
-(``/sample.q[7]``). The channel's metadata entry ``columns`` gives name, kind, shape and unit of each;
+  encoding of fixed-length arrays in ROS 1, and the schema is ``ros1msg``, so that Foxglove and others plot every number
+  (``/sample.q[7]``). The channel's metadata entry ``columns`` gives name, kind, shape and unit of each;
 - channel ``/events``: ``foxglove.Log`` messages as JSON, ``name`` being the event's kind;
 - metadata ``footfall.end``: ``meta`` as it stood at the end (stop reason, fell, diverged).
 

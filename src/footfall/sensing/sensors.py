@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -40,6 +39,7 @@ from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.rotation import is_rotation
 from nptrace import random
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
 _KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")  # streams of noise, in this order
 _PURPOSE = int.from_bytes(b"sensor")  # a user-defined noise with the same seed is different
@@ -219,7 +219,7 @@ class SensorWrapper(ControllerWrapper):
 
     @property
     def info(self) -> ControllerInfo:
-        return replace(self.wrapped.info, needs_sensors=False)  # as keys of the noise
+        return replace(self.wrapped.info, needs_sensors=False)  # the sensors are here
 
     def start(self, robot: Robot) -> dict[str, PyTree]:
         memory: dict[str, PyTree] = {
@@ -279,9 +279,8 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        foot_force_B = forces @ to_rotation(
-            sensed.q[3:7]
-        )  # a sensor rotates with the robot, whatever its controller's model is
+        # a sensor rotates with the robot, whatever its controller's model is
+        foot_force_B = forces @ to_rotation(sensed.q[3:7])
         imu = Inertial(seen["acceleration"], seen["gyro"])
         return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 

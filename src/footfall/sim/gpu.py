@@ -1,11 +1,12 @@
-"""Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
+"""Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
-Four threads per robot where legs are alike, one for each leg; one where they are not, or where there are robots enough
-to fill the card and a tick is so short that a thread has registers for all of it. Steps and the iterations within them
-are one loop, so that robots of a warp do not wait for each other in every step.
+Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
+fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
+that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a warp
+do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
-and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
+and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
-FEW = 24576  # robots; below, one thread per robot leaves most of a large card idle
-SHORT = 5_000  # operations: more do not fit the registers of a thread, and four threads are faster for any number
+FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
+SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
 WARP = 32  # threads
-BLOCKS = {1: 256, 4: 64}  # threads per block, by threads per robot: warps of a block share the instructions they fetch
+# threads per block, by threads per robot: warps of a block share the instructions they fetch
+BLOCKS = {1: 256, 2: 64, 4: 64}
 # The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
 # denormals: a fifth of the time, and far below what single precision loses anyway.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 
 
 def cupy() -> ModuleType:
-    """Return CuPy with a working GPU; a missing one is refused with what to use instead."""
+    """Return CuPy with a working GPU; raise with an alternative if there is none."""
     try:
         import cupy
     except ImportError:
@@ -68,8 +70,8 @@ def cupy() -> ModuleType:
 class TickSource:
     """The CUDA source of a simulation's tick, and where its numbers lie; needs no GPU.
 
-    threads: 1 per robot, or 4, one for each leg. Legs that are not alike get 1; ``threads`` says so. The two add up
-    what the legs do to the base in different orders: they agree to rounding, not to the bit.
+    threads: 1 per robot, or 4, one for each leg, or 2. Legs that are not alike get 1; ``threads`` says so. One adds up
+    what the legs do to the base in another order than two and four: they agree to rounding, not to the bit.
     shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
     one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
     a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
@@ -91,8 +93,8 @@ class TickSource:
         free: Sequence[str] = (),
         **options: Any,
     ) -> None:
-        if threads not in (1, 4):
-            raise InputError(f"threads {threads!r}: choose 1 or 4 threads per robot")
+        if threads not in BLOCKS:
+            raise InputError(f"threads {threads!r}: choose 1, 2 or 4 threads per robot")
         if block is not None and (block < 32 or block % 32):
             raise InputError(f"block {block!r}: choose a multiple of 32, the size of a warp")
         self.robot, self.dtype = robot, np.dtype(dtype)
@@ -107,14 +109,14 @@ class TickSource:
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads == 4 and shortest <= self.program.live_operations <= longest
+        legs = threads > 1 and shortest <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
         code = flattened_steps(code, self.layout) if one_loop else code
         lanes = vectorised(code, lanes=(4,)) if legs else None
-        self.threads = 1 if lanes is None else 4
+        self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
         self.one_loop = any(s.op == "steps" for s in walk(code.body))
-        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block)
+        self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block, threads)
 
     def counted_text(self) -> str:
         """Return the source of a tick that also counts how often each of its steps is solved, as ``evaluate``."""
@@ -128,7 +130,7 @@ class TickSource:
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
 
     def first_columns(self, n: int) -> list[np.ndarray]:
-        """Return the parts of the first states of n robots as rows, (number, 1) where all begin alike."""
+        """Return the parts of the initial states of n robots as rows, (number, 1) where all are equal."""
         found = []
         for x in states_at_rest(self.simulation.model, self.first, n, self.dtype):
             rows = x.reshape(n, -1).T if x.strides[0] else x[:1].reshape(1, -1).T
@@ -136,7 +138,7 @@ class TickSource:
         return found
 
     def rows(self, name: str) -> slice:
-        """Return where a part of the state (``q``, ``v``, ...) lies in its column."""
+        """Return the position of a part of the state (``q``, ``v``, ...) in its column."""
         at = 0
         for key, part in vars(self.first).items():
             size = number_count(part)
@@ -146,7 +148,7 @@ class TickSource:
         raise InputError(f"the state of a batch has no field '{name}'")
 
     def input_rows(self, path: str) -> slice:
-        """Return where a free parameter lies in the column of inputs and parameters."""
+        """Return the position of a free parameter in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
         numbered, at = {}, number_count(self.inputs)
@@ -179,7 +181,7 @@ class CudaKernel:
         self.shared = xp.zeros(1, dtype)
 
     def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
-        """Advance the state where it lies, in one launch."""
+        """Advance the state in place, in one launch."""
         self._launch(state.shape[1], state, inputs, self.shared, np.int32(steps))
 
     def evaluate(self, state: DeviceArray, inputs: DeviceArray, out: DeviceArray) -> None:
@@ -201,6 +203,11 @@ class CudaBackend(CudaKernel):
         self.advance(ticks, state, inputs)
 
 
+def threads_for(n: int) -> int:
+    """Return how many threads a robot gets where legs are alike and a tick is not short."""
+    return 2 if n >= FEW[2] else 4
+
+
 class GpuBatch:
     """Many robots simulated on one GPU.
 
@@ -214,7 +221,7 @@ class GpuBatch:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
         if threads is None:
-            options |= {"threads": 4, "shortest": SHORT if n >= FEW else 0.0, "longest": LONG}
+            options |= {"threads": threads_for(n), "shortest": SHORT if n >= FEW[1] else 0.0, "longest": LONG}
         else:
             options["threads"] = threads
         self.source = TickSource(robot, controller, **options)
@@ -277,16 +284,16 @@ class GpuBatch:
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
-        As ``Batch.report``, where the robots of a warp are those that run together: 32, or 8 with four threads each.
+        As ``Batch.report``, where the robots of a warp are those that run together: 32 over the threads of each.
         The batch is not changed. The first call compiles a kernel that counts.
 
         Args:
             ticks: Ticks of the controller, to look at.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every warp that takes most, in the mean over steps; ``lanes``: robots in a warp; ``occupancy``: the
-            fraction of the warps' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a warp; ``lanes``: robots in a warp; ``occupancy``: the fraction of the warps' work
+            that robots need, from 1 / lanes to 1.
         """
         xp, most, numbers = self.cupy, min(self.n, REPORTED), len(self.state)
         state, inputs = (xp.ascontiguousarray(x[:, :most]) for x in (self.state, self.inputs))

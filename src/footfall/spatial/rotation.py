@@ -5,10 +5,10 @@ R_AB maps components in B to components in A. Euler angles are body-fixed (intri
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import skew
+from nptrace.array_types import Float
 
 EULER_ORDERS = ("zyx", "xyz")
 _SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding

@@ -1,7 +1,7 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
-Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping
-and CuPy. Both one thread per robot and four, one for each leg, are timed.
+Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy and
+CuPy. One, two and four threads per robot are timed side by side.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from footfall.sim.gpu import GpuBatch
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
-BLOCKS = {1: (64, 128, 256), 4: (64, 128)}  # by threads per robot
+BLOCKS = {1: (64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
 USED_SIZES = (4096, 16384, 65536)
 USED = {  # settings of robots as used: (dt [s], contact model or None for the default)
@@ -44,9 +44,9 @@ _WARM, _TIMED, _LAUNCHES = 0.4, 0.4, 3  # [s] of simulated time
 _APART = (8192, 65536)  # numbers of robots that are also timed out of step, where threads wait for each other's contact
 METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
-    " launches by the GPU's own clock, best block size and best of one and four threads per robot; implicit contact at"
-    f" dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that started up to a"
-    " centimetre apart; the others run in step with each other."
+    " launches by the GPU's own clock, best block size and best of one, two and four threads per robot; implicit"
+    f" contact at dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that"
+    " started up to a centimetre apart; the others run in step with each other."
     " As used: default joints, robots that differ in trunk mass (2.8 to 4.2 kg), friction (0.4 to 1), stride (0 to 1.5)"
     ", phase, and noise of 0.05 rad on the targets, drawn every 20 ms; 0.4 s a launch after 0.4 s from the stand, or,"
     " where it says so, a launch every 20 ms, as for a policy that runs outside; least of three, threads as GpuBatch"
@@ -249,7 +249,9 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 def main() -> None:
     found = timings()
     found["as_used"] = [row for name in USED for row in used_timings(name)]
-    found["one_thread_against_four"] = float(np.abs(states(100) - states(100, threads=4)).max())
+    for threads, word in ((2, "two"), (4, "four")):
+        apart = float(np.abs(states(100) - states(100, threads=threads)).max())
+        found[f"one_thread_against_{word}_after_100_ticks"] = apart
     if len(sys.argv) > 1:
         np.savez(sys.argv[1], after_10=states(10), after_100=states(100), after_1000=states(1000))
     print(json.dumps(found, indent=1))

@@ -46,16 +46,16 @@ TABLES: dict[str, tuple[str, tuple[Verdict, ...]]] = {  # heading, and the possi
     "time": ("Computing times", ()),
 }
 MEANS: dict[Verdict, str] = {
-    "holds": "our runs of what is printed show it, within a bound that was fixed before the runs",
-    "does_not_hold": "they do not; the note says how far off, and why as far as we know",
+    "holds": "our runs of the printed set-up show it, within a bound fixed before the runs",
+    "does_not_hold": "our runs do not show it; the note states by how much, and why as far as we know",
     "refuted": "a proof or a counterexample that no unprinted number can change",
-    "open": "a number whose set-up is not printed: the range over what is not printed, and whether it has the printed",
-    "not_testable": "with what is missing",
-    "verified": "the equation as printed, evaluated beside an independent way",
-    "erratum": "as printed it is not right; the note has the right form",
-    "time": "a computing time: theirs, ours, factor, and no verdict",
-    "shown": "a sentence about others' robots, which our runs show as well",
-    "not_shown": "a sentence about others' robots, which our runs do not show: no evidence against it",
+    "open": "a number with an unprinted set-up: its range, and whether the printed value lies inside",
+    "not_testable": "the note states what is missing",
+    "verified": "the equation as printed agrees with an independent computation",
+    "erratum": "the equation as printed is wrong; the note has the correct form",
+    "time": "a computing time: theirs, ours and the factor, without a verdict",
+    "shown": "a sentence about other robots that our runs show as well",
+    "not_shown": "a sentence about other robots that our runs do not show, which is not evidence against it",
 }
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Given, PyTree
+from nptrace._types import PyTree
 from nptrace.autodiff import derivative
 from nptrace.autodiff.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 from nptrace.codegen import interpret
@@ -39,8 +39,8 @@ _SMALL = 2000  # operations: a Jacobian of at most this size is always written o
 
 def jacobian(
     function: Callable,
-    *examples: PyTree,
-    wrt: Given = 0,
+    *examples: object,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -157,8 +157,8 @@ def _written(
 
 def gradient(
     function: Callable,
-    *examples: PyTree,
-    wrt: Given = 0,
+    *examples: object,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -277,10 +277,10 @@ class Jacobian(Function):
         self.statistics = program.statistics()
         self._local = threading.local()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray:
         """Return all outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks, flat = self._buffers()
@@ -299,7 +299,7 @@ class Jacobian(Function):
         blocks.evaluate()
         return blocks.out.transpose(1, 0, 2).reshape(blocks.out.shape[1], -1)[:, :m].copy()
 
-    def matrices(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
+    def matrices(self, *arguments: object, **keywords: object) -> np.ndarray:
         """``matrix`` for a batch of n, (n, outputs, directions): arrays have a leading batch axis or are shared by all.
 
         Every element is evaluated separately, so that its numbers do not depend on those of the others.

@@ -34,7 +34,7 @@ _LOOPS = ("repeat", "item", "param", "counter", "saved", "stored", "rows", "look
 
 
 def push(
-    function: Callable[..., PyTree], arguments: Sequence[PyTree], directions: Sequence[PyTree]
+    function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], directions: Sequence[object]
 ) -> tuple[PyTree, PyTree]:
     """Return (f(*arguments), its derivative along the directions), by one sweep; direction None fixes its argument."""
     subgraph = _Subgraph(function, arguments)
@@ -48,7 +48,7 @@ def push(
     return subgraph.folded(nodes[: len(values)]), subgraph.folded(nodes[len(values) :])
 
 
-def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
+def gradient(function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], wrt: int = 0) -> PyTree:
     """Return ∂f/∂(one argument), shaped like it, of a function that returns one number, by one reverse sweep."""
     subgraph = _Subgraph(function, arguments)
     if len(subgraph.outputs) != 1:
@@ -59,7 +59,7 @@ def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: 
     return symbols(subgraph.outer, subgraph.write(graph, adjoints, [subgraph.outer.const(1)]), subgraph.shapes[wrt])
 
 
-def jacobian(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
+def jacobian(function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], wrt: int = 0) -> PyTree:
     """Return ∂f/∂(one argument), of shape result.shape + argument.shape, of a function that returns one array.
 
     Unrolled, in one forward sweep: every value carries its nonzero derivatives only.
@@ -85,12 +85,12 @@ class interpreted:
     many states at once, with NumPy. Both round alike: neither has a fused multiply-add.
     """
 
-    def __init__(self, function: Callable[..., PyTree], *examples: PyTree) -> None:
+    def __init__(self, function: Callable[..., PyTree], *examples: object) -> None:
         self.traced = tracer.trace(function, *examples)
         self.program = ssa.build(self.traced.graph, self.traced.outputs, self.traced.input_size)
         self._steps = _float_steps(self.program)
 
-    def __call__(self, *arguments: PyTree) -> PyTree:
+    def __call__(self, *arguments: object) -> PyTree:
         flat = np.concatenate([np.asarray(leaf, float).reshape(-1) for leaf in tree.flatten(arguments)[0]])
         if len(flat) != self.traced.input_size:
             raise InputError(f"the traced function takes {self.traced.input_size} numbers, got {len(flat)}")
@@ -98,7 +98,7 @@ class interpreted:
 
     def rows(self, *arrays: np.ndarray) -> PyTree:
         """Evaluate many states: every argument and result has a leading batch axis."""
-        flat = np.concatenate([np.asarray(a, float).reshape(len(a), -1).T for a in tree.flatten(arrays)[0]])
+        flat = np.concatenate([np.asarray(a, float).reshape(np.shape(a)[0], -1).T for a in tree.flatten(arrays)[0]])
         return self._fold(interpret.evaluate(self.program, flat), (flat.shape[1],))
 
     def _floats(self, inputs: list[float]) -> np.ndarray:
@@ -171,7 +171,7 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
 class _Subgraph:
     """A function as a separate graph: its inputs are its arguments, then the values that it reads from outside."""
 
-    def __init__(self, function: Callable[..., PyTree], arguments: Sequence[PyTree]) -> None:
+    def __init__(self, function: Callable[..., PyTree], arguments: Sequence[tree.Leaf]) -> None:
         active = numeric.tracer.get()
         if active is None:
             raise TraceError("derivatives inside a function need a running trace: compile the function that takes them")

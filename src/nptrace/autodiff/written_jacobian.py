@@ -30,7 +30,7 @@ Fold = Callable[[np.ndarray], PyTree]
 class IterationsJacobian(Protocol):
     """A Jacobian that differentiates all iterations of a solver."""
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray: ...
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray: ...
 
     def matrices_of(self, rows: np.ndarray) -> np.ndarray: ...
 
@@ -109,10 +109,10 @@ class WrittenJacobian(Function):
         """The Jacobian that differentiates all iterations of a solver."""
         return self._make_fallback()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray:
         """Return all outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks = self._blocks(1)
@@ -129,7 +129,7 @@ class WrittenJacobian(Function):
             return self.fallback.matrix(*arguments, **keywords)
         return found[: self.size].reshape(-1, self.directions).copy()
 
-    def matrices(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
+    def matrices(self, *arguments: object, **keywords: object) -> np.ndarray:
         """``matrix`` for a batch of n, (n, outputs, directions): arrays have a batch axis or are shared by all."""
         found = self.settled(*arguments, **keywords)
         blocks = self._blocks(len(found))
@@ -138,13 +138,13 @@ class WrittenJacobian(Function):
             found[invalid] = self.fallback.matrices_of(blocks.areas["rest"][invalid, :, 0])
         return found
 
-    def settled(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
+    def settled(self, *arguments: object, **keywords: object) -> np.ndarray:
         """Return ``matrices`` by ``custom_fixed_point``, whether its derivatives are valid or not."""
         blocks, elements = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return blocks.out[:, : self.size, 0].reshape(elements, -1, self.directions).copy()
 
-    def pack(self, *arguments: PyTree, **keywords: PyTree) -> tuple[Blocks, int]:
+    def pack(self, *arguments: object, **keywords: object) -> tuple[Blocks, int]:
         """Return (this thread's blocks, one for each element, filled; number of elements)."""
         leaves = [self.signature.real(k, leaf) for k, leaf in enumerate(self._leaves(arguments, keywords))]
         elements, moving = batch_axes(self.signature, leaves)

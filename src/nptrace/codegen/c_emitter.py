@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -278,6 +278,7 @@ class Body(Walk):
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
         self.loops = 0
+        self.parts = [self.names]  # a target whose threads hold several parts of a value has names for each
 
     def load(self, area: str, offset: int) -> str:
         return self.e.new(self.e.element(area, str(offset)))
@@ -300,13 +301,16 @@ class Body(Walk):
         return f"work[{tape[0] + slot} + {tape[1]} * {index}]"
 
     def loop(self, loop: Loop) -> None:
-        e, names = self.e, self.names
+        e = self.e
         self.loops += 1
         label, outer = self.loops, e.scope
-        carriers = [f"c{label}_{k}" for k in range(len(loop.params))]
-        for carrier, p, start in zip(carriers, loop.params, loop.initial):
-            e.line(f"real {carrier} = {names[start]};")
-            names[p] = carrier
+        carriers: list[list[str]] = []
+        for k, (p, start) in enumerate(zip(loop.params, loop.initial)):
+            begins = self.texts(start)
+            carriers.append([f"c{label}_{k}" + (f"_{part}" if len(begins) > 1 else "") for part in range(len(begins))])
+            for carrier, begin in zip(carriers[-1], begins):
+                e.line(f"real {carrier} = {begin};")
+            self.call(p, carriers[-1])
         index = self.indices[loop.region] = f"n{label}"
         order = f"int {index} = {loop.count - 1}; {index} >= 0; --{index}"
         if loop.count > _LONGEST and loop.stop is not None:
@@ -316,31 +320,44 @@ class Body(Walk):
         e.line(f"for ({order}) {{")
         e.depth, e.scope = e.depth + 1, f"loop{label}"
         if loop.stop is not None:
-            e.line(f"if ({self.stopped(names[loop.params[loop.stop]])}) break;")
+            e.line(f"if ({self.stopped(self.names[loop.params[loop.stop]])}) break;")
         same = [
             (p, start)
             for p, start, x in zip(loop.params, loop.initial, loop.results)
             if self.forgets and loop.stop is not None and p == x and start not in self.constants
         ]
         for p, _ in same:
-            e.line(f"FORGET({names[p]});")
+            for name in self.texts(p):
+                e.line(f"FORGET({name});")
         if loop.counter is not None:
-            names[loop.counter] = e.new(f"(real){index}")
-        outside = dict(names)
+            self.call(loop.counter, [e.new(f"(real){index}")])
+        outside = [dict(names) for names in self.parts]
         self.run(loop.body)
         for slot, x in enumerate(loop.saves):
-            e.line(f"{self._tape(self.tapes[loop.node], slot, index)} = {names[x]};")
+            e.line(f"{self._tape(self.tapes[loop.node], slot, index)} = {self.names[x]};")
         # a carried value that becomes another one is read before any of them is written
-        fresh = [e.new(names[x]) if names[x] in carriers else names[x] for x in loop.results]
-        for carrier, value in zip(carriers, fresh):
-            e.line(f"{carrier} = {value};")
+        carried = {name for names in carriers for name in names}
+        fresh = [[e.new(name) if name in carried else name for name in self.texts(x)] for x in loop.results]
+        for names, values in zip(carriers, fresh):
+            for carrier, value in zip(names, values):
+                e.line(f"{carrier} = {value};")
         e.depth, e.scope = e.depth - 1, outer
         e.line("}")
-        names.update(outside)  # an inner loop may have renamed them
+        for part, before in zip(self.parts, outside):
+            part.update(before)  # not as an inner loop may have renamed them
         for k, p in enumerate(loop.params):
-            names["item", loop.node, k] = names[p]
-        for p, start in same:  # one copy suffices
-            names[start] = names[p]
+            self.call(("item", loop.node, k), self.texts(p))
+        for p, start in same:  # one copy is enough
+            self.call(start, self.texts(p))
+
+    def texts(self, value: int) -> list[str]:
+        """The names of a value: one, or one for each of its parts."""
+        return [self.names[value]]
+
+    def call(self, value: Hashable, names: Sequence[str]) -> None:
+        """Name a value, or each of its parts."""
+        for k, part in enumerate(self.parts):
+            part[value] = names[k % len(names)]
 
 
 def tables(program: Program, emitter: CEmitter, qualifier: str) -> str:

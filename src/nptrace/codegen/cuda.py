@@ -1,4 +1,4 @@
-"""A program as CUDA C for NVRTC or nvcc: one thread per element, or four for a vectorised program.
+"""A program as CUDA C for NVRTC or nvcc: one thread per element, or two or four for a vectorised program.
 
 Memory is laid out as (scalar, element), so that neighbouring threads read neighbouring numbers. Two kernels come out:
 ``NAME_evaluate(state, rest, shared, out, elements)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
@@ -67,10 +67,17 @@ class _Body(Body):
     forgets = True
 
 
-def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.float32, block: int = 128) -> str:
-    """Return the text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
+def source(
+    program: Program,
+    layout: Layout,
+    name: str,
+    dtype: DTypeLike = np.float32,
+    block: int = 128,
+    threads: int = cuda_lanes.LANES,
+) -> str:
+    """The text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
 
-    A vectorised program (``slp.vectorised``) takes four threads per element: launch 4 * elements of them.
+    A vectorised program (``slp.vectorised``) takes ``threads`` per element, two or four: launch threads * elements.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII):
         raise InputError(f"{name!r} cannot name a CUDA kernel: letters, digits and underscores")
@@ -79,7 +86,7 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
     e = _Emitter(dtype, fused=True, prefix=f"{name}_")
     one_loop = any(isinstance(s, Operation) and s.op == "steps" for s in program.body)
     if program.wide:
-        split = cuda_lanes.Split(program, layout)
+        split = cuda_lanes.Split(program, layout, threads)
         step, tape = cuda_lanes.body(program, layout, name, e, split, one_loop)
         kernels = cuda_lanes.kernels(name, split, tape, one_loop)
     else:
@@ -91,11 +98,11 @@ def source(program: Program, layout: Layout, name: str, dtype: DTypeLike = np.fl
         fma="fma" if double else "fmaf",
         letter="d" if double else "f",
         block=block,
-        threads="four threads" if program.wide else "one thread",
+        threads={2: "two threads", 4: "four threads"}[threads] if program.wide else "one thread",
     )
     functions, constants = "\n".join(e.functions.values()), tables(program, e, "static __device__ const")
     needed = bit_functions(functions + "as_real(")  # INF and NOT_A_NUMBER are bit patterns
-    shuffles = cuda_lanes.PRELUDE if program.wide else ""
+    shuffles = cuda_lanes.prelude(threads) if program.wide else ""
     parts = [prelude, types(dtype), shuffles, needed, functions, constants, step, kernels]
     return "\n".join(p for p in parts if p)
 

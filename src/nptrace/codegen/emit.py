@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nptrace._types import Operand
 from nptrace.codegen import vector_math
 from nptrace.codegen.emitter import Emitter
 from nptrace.ir.philox import COUNTER_WORDS, LARGEST_WORD, joined
@@ -63,7 +64,7 @@ class Walk:
         self.program, self.layout, self.e = program, layout, emitter
         self.locations = layout.locations()
         self.names: dict[Hashable, str] = {}
-        self.constants: dict[int, float] = {}
+        self.constants: dict[int, Operand] = {}  # of a wide value a tuple
         self.tapes: dict[int, tuple[int, int]] = {}  # by loop or rows: (first number of its memory, numbers per row)
         self.tape_used = 0
         self.sines: dict[Hashable, Sequence[str]] = {}
@@ -131,11 +132,13 @@ class Walk:
             return e.word_part(self.block(s.operands)[s.detail[0][0]], *s.detail[0][1:])
         if op == "lookup":
             table = s.detail[0]
-            return self.kept_nan(s.operands, e.gather_table(table, self.flat(a, self.program.tables[table].shape)))
+            return self.kept_nan(
+                s.operands, e.gather_table(table, self.flat(s.operands, a, self.program.tables[table].shape))
+            )
         if op == "lookup_input":
             first, shape = s.detail
             area, offset = self.locations[first]
-            return self.kept_nan(s.operands, e.gather_input(area, offset, self.flat(a, shape)))
+            return self.kept_nan(s.operands, e.gather_input(area, offset, self.flat(s.operands, a, shape)))
         return getattr(e, _METHODS.get(op, op))(*a)
 
     def extreme(self, op: str, operands: Sequence[int], a: list) -> str:
@@ -149,14 +152,18 @@ class Walk:
         """Return whether an operand is a constant that is not NaN in any lane."""
         return operand in self.constants and not np.isnan(self.constants[operand]).any()
 
-    def flat(self, position: list, shape: Sequence[int]) -> str:
-        """Return the row-major index of a position, rounded down and clamped before conversion; NaN is safe."""
+    def flat(self, operands: Sequence[int], position: list, shape: Sequence[int]) -> str:
+        """The row-major index of a position, rounded down and clamped before it becomes an integer; NaN is safe."""
         e, total = self.e, ""
-        for x, n in zip(position, shape):
-            inside = e.minimum(e.maximum(e.const(0), x), e.const(n - 1))
-            whole = e.to_index(e.floor(inside))
+        for operand, x, n in zip(operands, position, shape):
+            whole = self.whole(operand, x, n)
             total = whole if not total else e.index_add(e.index_scale(total, n), whole)
         return total
+
+    def whole(self, operand: int, x: str, n: int) -> str:
+        """One index of a position in a table that has n along it."""
+        e = self.e
+        return e.to_index(e.floor(e.minimum(e.maximum(e.const(0), x), e.const(n - 1))))
 
     def block(self, operands: Sequence[int]) -> Sequence[str]:
         """Return the four random words of a counter and a key, computed once."""

@@ -39,7 +39,7 @@ class Signature:
     plain: list[bool]
     output_shapes: list[Shape]
     rebuild: Callable[[list], PyTree]
-    examples: list[PyTree] = field(default_factory=list)  # the pytrees, for their structure and constants
+    examples: list[object] = field(default_factory=list)  # the pytrees, for their structure and constants
     output_spec: dict[str, object] | None = None  # None: this pytree cannot be serialized
     hidden: list[float] = field(default_factory=list)  # further scalar arguments, always with these values
 
@@ -69,7 +69,7 @@ class Signature:
         return out + [f"hidden{k}" for k in range(len(self.hidden))]
 
     # -- calls --------------------------------------------------------------------------------------------------------
-    def bind(self, arguments: Sequence, keywords: Mapping[str, PyTree]) -> Sequence:
+    def bind(self, arguments: Sequence, keywords: Mapping[str, object]) -> Sequence:
         """Return the arguments in order, keywords included."""
         for name in keywords:
             if name not in self.names:
@@ -96,7 +96,7 @@ class Signature:
         return out
 
     @functools.cached_property
-    def _readers(self) -> list[Callable[[PyTree, list], None]]:
+    def _readers(self) -> list[Callable[[object, list], None]]:
         return [tree.reader(example) for example in self.examples]
 
     def where(self, leaf: int) -> str:
@@ -213,7 +213,7 @@ def argument_names(function: Callable, count: int, names: Sequence[str] | None =
     return found[:count] + [f"argument{k}" for k in range(len(found[:count]), count)]
 
 
-def positions(which: Given, names: Sequence[str], what: str) -> tuple[int, ...]:
+def positions(which: object, names: Sequence[str], what: str) -> tuple[int, ...]:
     """Return argument positions from positions, names, or a sequence of both."""
     out = []
     for w in which if isinstance(which, (tuple, list)) else (which,):

@@ -85,10 +85,9 @@ class Program:
         }
 
     def digest(self) -> str:
-        """Return a digest, equal for equal programs from any graph, names or process."""
-        state = hashlib.sha256(repr((self.input_size, self.outputs)).encode())
-        for line in _lines(self.body, lambda v: f"%{v}", str, 0):
-            state.update(line.encode() + b"\n")
+        """Return a digest, equal for equal programs from any graph, names or process; it covers every detail."""
+        state = hashlib.sha256(repr((self.input_size, self.outputs, sorted(self.wide), self.lanes)).encode())
+        state.update(repr(_plain(self.body)).encode())
         for table in self.tables:
             state.update(repr(table.shape).encode() + np.ascontiguousarray(table, np.float64).tobytes())
         return state.hexdigest()
@@ -314,6 +313,16 @@ def _made(body: Sequence[Statement]) -> Iterator[int]:
             yield from _made(s.body)
         else:
             yield s.result
+
+
+def _plain(body: Sequence[Statement]) -> list[tuple]:
+    """Return the statements as nested tuples of names and numbers."""
+    return [
+        (s.op, s.result, s.operands, s.detail)
+        if type(s) is Operation
+        else tuple(_plain(x) if name == "body" else x for name, x in vars(s).items())
+        for s in body
+    ]
 
 
 # -- listings ---------------------------------------------------------------------------------------------------------

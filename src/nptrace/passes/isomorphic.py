@@ -33,6 +33,7 @@ _GUESSES = 5  # most guesses tried
 _ENOUGH = 0.65  # a guess that packs this share of the operations is accepted at once
 _CONSTANT, _VALUE = -1, 1 << 40  # operands in a signature; packs count from 0, shared values from here
 _LEAF_OPS = frozenset({"input", "item", "saved", "stored"})
+_LOOKUPS = frozenset({"lookup", "lookup_input"})
 
 
 class Packs:
@@ -188,7 +189,14 @@ class _Scope:
             seeds = [*seeds, *met]
 
     def _side_by_side(self, group: Pack) -> bool:
-        """Return whether values are leaves of the same kind."""
+        """Whether values are leaves that come into being together, or lie beside each other in one table."""
+        if all(v in self.made and self.made[v].op in _LOOKUPS for v in group):
+            first = self.made[group[0]]
+            others = [self.made[v] for v in group[1:]]
+            return all((m.op, m.detail) == (first.op, first.detail) for m in others) and all(
+                len(set(side)) == 1 or all(x in self.constants for x in side)
+                for side in zip(first.operands, *(m.operands for m in others))
+            )
         kinds = {(self.leaf_kinds.get(v, "outside"), self.level.get(v, 0)) for v in group}
         return len(kinds) == 1 and all(v in self.leaf_set for v in group)
 

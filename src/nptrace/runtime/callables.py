@@ -53,10 +53,10 @@ class Function:
             raise InputError(f"{self.signature.function} was loaded from the cache without its source: no program")
         return self._program
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         raise NotImplementedError
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         raise NotImplementedError
 
@@ -88,7 +88,7 @@ class Function:
                 at += 1
         return self.signature.rebuild(parts)
 
-    def roll(self, steps: int, *arguments: PyTree, every: int = 1, **keywords: PyTree) -> tuple[PyTree, PyTree]:
+    def roll(self, steps: int, *arguments: object, every: int = 1, **keywords: object) -> tuple[PyTree, PyTree]:
         """Feed the result, or the first of a tuple of results, back into the first argument ``steps`` times.
 
         Returns (the first argument after the last step, the results of every ``every``-th step along a further axis,
@@ -124,7 +124,7 @@ class Function:
         except TypeError:
             steps = -1
         if steps < 0:
-            raise InputError(f"{self.__name__}.advance: steps must be an integer, zero or more")
+            raise InputError(f"{self.__name__}.advance: steps must be a whole number, zero or more")
         return steps
 
 
@@ -141,7 +141,7 @@ class PlainPython(Function):
     def program(self) -> Program:
         raise InputError(f"{self.__name__} runs in Python: its trace differs from NumPy, so it has no program")
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         leaves = self._leaves(arguments, keywords)
         arguments = tuple(self.signature.bind(arguments, keywords))
         arrays = [self.signature.real(k, x) for k, x in enumerate(leaves)]
@@ -155,8 +155,8 @@ class PlainPython(Function):
         for r in range(elements):
             each, at = [], 0
             for argument, shapes in zip(arguments, self.signature.shapes):
-                own, fold = tree.flatten(argument)
-                own = own if len(own) == len(shapes) else [argument]
+                parts, fold = tree.flatten(argument)
+                own: list[object] = [*parts] if len(parts) == len(shapes) else [argument]
                 picked = [np.asarray(x)[r] if moving[at + k] else x for k, x in enumerate(own)]
                 each.append(fold(picked) if len(own) > 1 else picked[0])
                 at += len(own)
@@ -165,7 +165,7 @@ class PlainPython(Function):
         assert rebuild is not None
         return rebuild([np.stack(column) for column in zip(*results)])
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
@@ -209,10 +209,10 @@ class Interpreted(Function):
             at += count
         return self.signature.rebuild(parts)
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self._results(interpret.evaluate(self.program, self._columns(arguments, keywords)))
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         steps = self._check_advance(steps)
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]

@@ -1,7 +1,7 @@
 """``compile``: turn a plain-NumPy function into a callable with the same signature on one of the targets.
 
-Compiled code is cached on disk under the digest of its IR. A caller that can identify a function's source and constants
-may also give a ``key``: loading from the cache then needs no trace.
+Compiled code is cached on disk under the digest of its program. A caller that can identify a function's source and
+constants may also give a ``key``: loading from the cache then needs no trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import errors
-from nptrace._types import Given, PyTree
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
 from nptrace.errors import InputError
@@ -33,7 +32,7 @@ from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime import lanes as lane_width
 from nptrace.runtime import machine
-from nptrace.runtime.cache import Cache, digest, opened
+from nptrace.runtime.cache import Cache, Entry, digest, opened
 from nptrace.runtime.callables import Function, Interpreted, PlainPython
 from nptrace.runtime.gc_paused import gc_paused
 from nptrace.runtime.machine_callables import Batch, Native
@@ -53,7 +52,7 @@ class Lowerable(Protocol):
 
 def compile(
     function: Callable,
-    *examples: PyTree,
+    *examples: object,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -61,7 +60,7 @@ def compile(
     verify: bool = True,
     names: Sequence[str] | None = None,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -130,7 +129,7 @@ def assemble(
     lanes: int | None = None,
     cache: CacheChoice = True,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -159,7 +158,7 @@ def assemble(
     return made
 
 
-def program(function: Callable, *examples: PyTree, names: Sequence[str] | None = None) -> Program:
+def program(function: Callable, *examples: object, names: Sequence[str] | None = None) -> Program:
     """Return the traced program of a function, in single-assignment form: ``print(program_of(f, x))`` lists it.
 
     Args:
@@ -190,6 +189,21 @@ def build_code(
     vectorize: bool = False,
 ) -> tuple[Code, bytes]:
     """Return machine code from the cache or from LLVM: loaded, and as an object file."""
+    key = digest(
+        "program", FORMAT, code.digest(), layout.runs, dtype, lanes, vectorize, *machine_key(host), own_sources()
+    )
+    entry = store.get(key) if store else None
+    if entry is None:
+        entry = _lowered(code, layout, dtype, lanes, host, vectorize)
+        if store:
+            store.put(key, entry.code, entry.meta)
+    made = Code(machine.Library(entry.code), layout, len(code.outputs), entry.meta["workspace"], dtype, lanes)
+    made.one_loop = entry.meta["one_loop"]
+    return made, entry.code
+
+
+def _lowered(code: Program, layout: Layout, dtype: np.dtype, lanes: int, host: machine.Host, vectorize: bool) -> Entry:
+    """Return the object file of a program after all passes, with the memory that it needs."""
     code = reassociated(code)  # also without groups as lanes, so that both give the same bits
     if lanes == 1:
         code = hoisted(code)
@@ -198,15 +212,9 @@ def build_code(
     if lanes > 1:
         code = _for_lanes(code, layout)
     ir = llvm.module(code, layout, dtype, lanes, fused=host.fused, arch=host.arch)
-    key = digest("ir", FORMAT, *machine_key(host), ir)
-    entry = store.get(key) if store else None
-    binary = entry.code if entry else machine.object_code(ir, host, machine.code_model())
-    if store and not entry:
-        store.put(key, binary, code.statistics())
-    size = llvm.workspace(code, layout, lanes)
-    made = Code(machine.Library(binary), layout, len(code.outputs), size, dtype, lanes)
-    made.one_loop = any(isinstance(s, ssa.Operation) and s.op == "steps" for s in code.body)
-    return made, binary
+    one_loop = any(isinstance(s, ssa.Operation) and s.op == "steps" for s in code.body)
+    meta = {"workspace": llvm.workspace(code, layout, lanes), "one_loop": one_loop}
+    return Entry(machine.object_code(ir, host, machine.code_model()), meta)
 
 
 def _for_lanes(code: Program, layout: Layout) -> Program:
@@ -258,7 +266,7 @@ def load(
 
 
 def _fits(
-    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: Given
+    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: object
 ) -> bool:
     """Return whether stored code takes these arguments, in case the key is not specific enough."""
     sig: Signature = found.signature

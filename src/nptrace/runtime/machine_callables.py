@@ -83,12 +83,12 @@ class Native(Function):
             with np.errstate(over="ignore"):
                 view[...] = array
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         blocks, _, out, _ = self._fill(arguments, keywords)
         blocks.evaluate()
         return out.copy().reshape(self._shape) if self._direct else self._fold(out.copy())
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         steps = self._check_advance(steps)
         blocks, _, _, state = self._fill(arguments, keywords)
@@ -150,12 +150,12 @@ class Batch(Function):
         self._locations = code.layout.locations()
         self._local = threading.local()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         blocks, elements = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return self.unpack(blocks.out, elements)
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         steps = self._check_advance(steps)
         blocks, elements = self.pack(*arguments, **keywords)
@@ -176,7 +176,7 @@ class Batch(Function):
         after = self.unpack(blocks.out, elements)
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
-    def pack(self, *arguments: PyTree, **keywords: PyTree) -> tuple[Blocks, int]:
+    def pack(self, *arguments: object, **keywords: object) -> tuple[Blocks, int]:
         """Return (this thread's blocks, filled; number of elements). The last block repeats its last element."""
         signature = self.signature
         leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]

@@ -23,7 +23,7 @@ class Recorded(Protocol):
 
     graph: Graph
     outputs: list[Node]
-    result: PyTree
+    result: object
 
     @property
     def input_size(self) -> int: ...
@@ -156,7 +156,7 @@ def _verified(
     return first
 
 
-def _call(function: Callable[..., PyTree], arguments: tuple, traced: PyTree) -> np.ndarray:
+def _call(function: Callable[..., PyTree], arguments: tuple, traced: object) -> np.ndarray:
     """Return the outputs of the function, flat; checks that arguments are unchanged and the structure is as traced."""
     given = copy.deepcopy(arguments)
     before = [np.array(x) for x in tree.flatten(given)[0]]
@@ -187,7 +187,7 @@ def _check_repeats(function: Callable[..., PyTree], flat: np.ndarray, repeated: 
         )
 
 
-def _flat(result: PyTree) -> np.ndarray:
+def _flat(result: object) -> np.ndarray:
     return np.array([x for leaf in tree.flatten(result)[0] for x in np.ravel(leaf)], dtype=float)
 
 

@@ -59,15 +59,25 @@ def test_wheels_under_hard_contact_gain_no_energy_and_stay_on_the_ground(ground,
             assert np.min(subject.distance((pose.p + rim).T)) - TYRE > -3e-3
 
 
-def test_small_balls_jammed_among_steep_cells_are_held_and_gain_no_energy():
-    """Their load was shared so that one was let go, sank by its radius and was thrown out with 14 times the energy."""
-    energy, recording = energies("balls", 0.03, GROUNDS["field of 0.05 m"], "stance", yaw=1.1, recorded=True)
-    assert energy.max() <= energy[0] * (1.0 + most(GROUNDS["field of 0.05 m"], "stance"))
-    robot, ground = cart("balls", 0.03), GROUNDS["field of 0.05 m"]
+@pytest.mark.parametrize(
+    ("ground", "kind", "radius", "yaw"),
+    [
+        ("field of 0.05 m", "balls", 0.03, 1.1),
+        pytest.param("field of 0.07 m", "wheels", 0.05, 0.0, marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_jammed_among_steep_cells_is_held_and_gains_no_energy(ground, kind, radius, yaw):
+    """One ball was let go, sank by its radius and was thrown out; gaps of two wheels were closed against each other.
+
+    They had 14 and 60 times their energy then, by forces of up to 150 GN.
+    """
+    robot, subject = cart(kind, radius), GROUNDS[ground]
+    energy, recording = energies(kind, radius, subject, "stance", yaw=yaw, recorded=True)
+    assert energy.max() <= energy[0] * (1.0 + most(subject, "stance"))
     for q in recording.q[::20]:
         X = joint_transforms(robot, q)
-        points = contact_points(robot, X, poses_in_base(robot, X), spheres_of(robot), ground)
-        assert min(point.distance for point in points) > -1e-3
+        points = contact_points(robot, X, poses_in_base(robot, X), spheres_of(robot), subject)
+        assert min(point.distance for point in points) > -2e-3
 
 
 @pytest.mark.parametrize("ground", ["course of narrow bumps", "course of gaps"])

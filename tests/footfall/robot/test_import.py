@@ -497,7 +497,7 @@ def test_words_of_a_file_that_change_nothing_here_are_named(mjcf, case):
     with pytest.warns(ModelWarning) as said:
         load_model(mjcf(text), feet=[])
     assert words in str(said[0].message)
-    assert "not part of it" not in str(said[0].message)
+    assert "outside it" not in str(said[0].message)
 
 
 def test_slides_and_position_servos_are_read(mjcf):

@@ -93,7 +93,7 @@ def test_robot_that_faces_another_axis_is_turned_and_is_then_the_same_robot(mode
     straight, silence = said_of(model_file(quadruped()))
     robot, said = said_of(model_file(quadruped(facing=facing), "turned.urdf"))
     assert silence == ""
-    assert said == ("" if facing == "x" else f"turned.urdf: it faces {facing} by the names of its legs, and is turned"
+    assert said == ("" if facing == "x" else f"turned.urdf: it faces {facing} by the names of its legs, and is rotated"
                     " to face x (forward='x' if it does not)")  # fmt: skip
     assert robot.foot_names == straight.foot_names
     assert robot.poses["stand"].joints == pytest.approx(straight.poses["stand"].joints, abs=1e-12)

@@ -111,7 +111,7 @@ def test_a_robot_with_four_like_legs_may_have_four_threads():
     assert source.threads == 4
     assert "four threads per element" in source.text
     assert "__shfl_sync" in source.text
-    with pytest.raises(InputError, match="1 or 4"):
+    with pytest.raises(InputError, match="1, 2 or 4"):
         TickSource(CHEETAH, TROT, threads=3)
     with pytest.raises(InputError, match="a multiple of 32"):
         TickSource(CHEETAH, TROT, block=100)

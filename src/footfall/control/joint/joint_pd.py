@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -26,7 +25,7 @@ from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
-from footfall.gait.tuned import at_speed, for_robot, within_motors
+from footfall.gait.tuned import MOST_STRIDES, at_speed, for_robot, within_motors
 from footfall.hints import JOINT_PD, names_arguments
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
@@ -37,14 +36,17 @@ from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
-_SWING_REACH = 1.37  # half strides that a swing reaches from below the hip
-FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # maximum iterations per tick of FABRIK and of the resolved rate
-_REACH_TOLERANCE = 1e-4  # [m] from its target: within this distance a foot is in reach
-SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows the speed error
-SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen to keep the back of the spined robot straight
+MAX_STRIDES = 3.0  # of a gait's own, that a step may be long
+_SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
+FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
+_REACH_TOLERANCE = 1e-4  # [m] from its target, a foot that is in reach
+SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows what the speed lacks
+FEEDBACK_PER_CYCLE = 0.55  # and at most a cycle: a cycle's mean comes late
+SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
 @names_arguments("argument of JointPD", JOINT_PD)
@@ -60,10 +62,11 @@ class JointPD(Controller):
     ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two start from
     the joints of the last tick (with ``clock``, from the standing pose) and need one or two iterations.
 
-    ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and the speed error,
-    as a fraction of the gait's nominal speed, is integrated at this rate. A run without a command commands the gait's
-    nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make most gaits slower than
-    nominal, some faster. ``tuned`` follows the speed.
+    ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's
+    own speed lacks, as a fraction of the gait's nominal speed, is added at this rate. A run without a command commands
+    the gait's nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make most gaits
+    slower than their nominal speed, some faster. ``tuned`` follows the speed. ``max_strides``: of the gait's own, the
+    longest step that feedback or command take.
     """
 
     gait: Gait
@@ -78,13 +81,14 @@ class JointPD(Controller):
     speed_feedback: float = 0.0
     oscillator: str | Network = "kuramoto"
     touchdown: bool = False
+    max_strides: float = MAX_STRIDES
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
             raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         check_rate(self.rate)
         check_inverse(self.inverse, "JointPD")
-        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback"):
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback", "max_strides"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
         network_of(self.oscillator, self.coupling)
         if self.clock and (self.touchdown or self.oscillator != "kuramoto"):
@@ -109,18 +113,18 @@ class JointPD(Controller):
         """Return the controller that ``footfall simulate`` uses: a gait and gains for a robot, and a speed it follows.
 
         Args:
-            robot: of the library, with constants that are known to work; or any other that can stand, whose constants
-                scale with its size and weight.
-            gait: Its name.
+            robot: A library robot, with tuned constants; or any other that can stand, with constants scaled to its size
+                and weight.
+            gait: Name of the gait.
             choice: Set of constants, A to E for the Mini Cheetah's trot.
-            speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
-                unless given.
-            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            speed: Speed [m/s] for which the stride and, if it is much faster, the period are chosen; that of the
+                constants unless given.
+            open_loop: Omit the speed feedback, like the published controller of de Paula et al.
             changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
             options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
-            The controller, which follows the commanded speed, or unless one is commanded its gait's.
+            The controller, which follows the commanded speed; without a command, the speed of its gait.
         """
         known = for_robot(robot, gait, choice, **(changes or {}))
         chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened
@@ -130,7 +134,9 @@ class JointPD(Controller):
             if shortened is not None:
                 warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
         if not (open_loop or options.get("clock") or not chosen.stride):
-            options = {"speed_feedback": SPEED_FEEDBACK, **options}
+            feedback = min(SPEED_FEEDBACK, FEEDBACK_PER_CYCLE / chosen.period)
+            strides = {} if shortened is None else {"max_strides": MOST_STRIDES}
+            options = {"speed_feedback": feedback, **strides, **options}
         return JointPD(gait=chosen, **{"kp": known.kp, "kd": known.kd, **options})
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
@@ -160,7 +166,7 @@ class JointPD(Controller):
         """Return its limits: with speed feedback the speed of its longest stride [m/s], otherwise that of its gait."""
         if not self.speed_feedback:
             return {}
-        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))}
+        return {"forward": abs(float(self._longest_stride(robot) * self.gait.speed))}
 
     def nominal_command(self, robot: Robot) -> Command:
         """Return its gait's speed, if it follows one."""
@@ -179,7 +185,7 @@ class JointPD(Controller):
         ramp, stride = start_ramp(self.gait, t), 1.0
         if self.speed_feedback:
             gait, speed_command = self.gait, command.forward
-            strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
+            strider = Strider(gait.speed, gait.period, self._longest_stride(robot))
             stride, after["stride"] = strider.strides(
                 speed_command,
                 speed_command / gait.speed,
@@ -196,6 +202,9 @@ class JointPD(Controller):
             position = iterative_joint_targets(robot, self.gait, phase, last, ramp, stride, self.inverse)
             after = after if self.clock else {**after, "joints": position}
         return JointCommand(position=position, kp=kp, kd=kd), after
+
+    def _longest_stride(self, robot: Robot) -> Scalar:
+        return np.minimum(longest_stride(robot, self.gait), self.max_strides)
 
     @property
     def _network(self) -> Network:
@@ -430,7 +439,7 @@ def longest_stride(robot: Robot, gait: Gait) -> Scalar:
         for stance in stances(robot, gait)
     ]
     shortest_reach = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
-    return np.minimum(3.0, 0.95 * shortest_reach / (_SWING_REACH * np.abs(gait.half_stride)))
+    return np.minimum(MAX_STRIDES, 0.95 * shortest_reach / (_SWING_REACH * np.abs(gait.half_stride)))
 
 
 def check_gain(value: Given, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -40,9 +39,10 @@ from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _RATE_INTERVAL = 1e-3  # [s] over which joint rates are differenced
-# [s] between checks of a plan's reach, and their maximum number: later cycles repeat the first
+# [s] between checks of a plan's reach, and their duration: later cycles repeat the first
 _CHECK_INTERVAL, _CHECKED_DURATION = 0.1, 10.0
 _REGULARISATION = 1e-6  # fraction of the weights' system, so that two feet in line can share a load
 

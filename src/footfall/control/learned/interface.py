@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import whole_number
 from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 # Terms of an observation: the size of each (0: one number per joint; for heights, one per point), and names in other
 # libraries.
@@ -97,7 +97,7 @@ class Interface:
     action_scale: Float[ndarray, "n"]
     rate: float  # [Hz]
     terms: tuple[str, ...]
-    scales: tuple[float, ...]  # clip of each term
+    scales: tuple[float, ...]  # scale of each term
     clips: tuple[float, ...]
     unit: str = "rad"
     frame: str = "base"  # axes in which velocities are given

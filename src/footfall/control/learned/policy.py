@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import __version__
@@ -36,6 +35,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 OBSERVATIONS = (
     "angular_velocity", "linear_velocity", "down", "command", "joints", "rates", "action", "clock", "heights",
@@ -193,7 +193,7 @@ class Policy(Summarised, Controller):
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
     joints: tuple[str, ...] = ()  # joints of the robot that it was trained on, in order; () if unknown
-    task: str = "walk"  # gait that it was trained for
+    task: str = "walk"  # task that it was trained for
     ground: Ground | None = None  # terrain around the robot, if it observes it
 
     NOT_IN_DIGEST = ("joints", "task")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -20,12 +19,13 @@ from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]
 _SAMPLES_PER_INTERVAL = 8  # fractions of a step of the MPC at which a schedule is read
 MIN_STANCE_SHARE = 0.05  # fraction of a stage for which a foot must be in stance to carry load in it
-MIN_FORCE = 0.02  # fraction of the robot's weight, for a stance foot
+MIN_FORCE = 0.02  # smallest force on a stance foot, as a fraction of the robot's weight
 _ITERATIONS, _TOLERANCE = 20, 1e-9
 
 
@@ -56,7 +56,7 @@ class MpcInput:
     friction: Scalar
     down: Float[ndarray, "4"]
     stand: Float[ndarray, "4 3"]  # soles, at their present or future positions [m]
-    phase: Float[ndarray, "4"]  # delay of every leg [cycles]
+    phase: Float[ndarray, "4"]  # phase of every leg [cycles]
     is_walking: Scalar  # 1 while the gait runs
     timing: Float[ndarray, "2"]  # duty, period [s]
 
@@ -197,12 +197,12 @@ def mpc_forces(
 
     Args:
         x: (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes.
-        reference: x as wanted at the end of each step.
-        share: the fraction of each step that each foot is down.
+        reference: desired x at the end of each step.
+        share: fraction of each step in which each foot is in stance.
         feet: positions relative to the planned centre of mass [m].
-        normal: of the ground.
-        friction: that may be counted on.
-        dt: of a step [s].
+        normal: normal of the ground.
+        friction: friction that may be relied on.
+        dt: length of a step [s].
     """
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)
     found = stagewise.solve(stages, x, guess, _ITERATIONS, _TOLERANCE)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.knot import Goal, KnotModel
@@ -20,6 +19,7 @@ from footfall.gait.pattern import Gait
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.spatial.gravity import strength
+from nptrace.array_types import Float
 
 Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -33,17 +32,14 @@ from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff import nested
 
-FOOT_DAMPER_MASS = 60.0  # m of a stance foot's damper, as a fraction of the robot's mass
+FOOT_DAMPER_MASS = 60.0  # m of a stance foot's damper, as a multiple of the robot's mass
 GAP_CLOSED_FRACTION = 0.5  # fraction of a gap that is closed in an interval
 CONE_ROUNDING = 1.0  # [N], below which the friction cone is rounded
-_PARABOLA_START = {
-    "torque": 0.05,
-    "friction": 0.02,
-    "range": 0.03,
-    "clearance": 0.1,
-}  # start of the parabola, as a fraction of each scale
+# start of the parabola, as a fraction of each scale
+_PARABOLA_START = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}
 _CLEARANCE = 0.05  # [m], scale of clearances; 1 rad for ranges, the weight for friction, the limit for torque
 
 

@@ -12,12 +12,12 @@ and no penalty on a step; ``sweep`` does.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.control.optimal.knot import KnotModel, KnotTerms
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 

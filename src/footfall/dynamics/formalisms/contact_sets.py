@@ -6,7 +6,7 @@ one solution):
 - *Over-constrained*: the rows of J depend on each other, so the ground can push in a pattern that moves nothing.
   Forward dynamics then has one acceleration, or none, and never one set of forces.
 - *Internal forces*: from two stance feet on, forces that cancel in the base rows can be balanced by joint torques.
-Forward dynamics is not affected (torques are given), inverse dynamics without measured foot forces is.
+  Forward dynamics is not affected (torques are given), inverse dynamics without measured foot forces is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -27,6 +26,7 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 RANK_TOLERANCE = 1e-9  # relative to the largest singular value of J in the metric of M
 _CONSISTENT = 1e-9  # feet of a redundant set agree to this [m/s²]
@@ -201,7 +201,7 @@ def stance_dynamics(
     free, _ = constrained_dynamics(robot, q, v, tau, np.zeros(robot.nf), gravity)
     wanted = (-(J @ free) - feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1))[rows]
     B = (Y / np.sqrt(d)[:, None])[:, rows]
-    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # norm of B f in the metric of M
+    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # least squares of B f in the metric of M
     if np.abs(B.T @ push - wanted).max() > _CONSISTENT * max(float(np.abs(wanted).max()), 1.0):
         raise over_constrained(found)
     forces = np.zeros(3 * robot.nf)

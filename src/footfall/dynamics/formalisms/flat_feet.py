@@ -9,7 +9,6 @@ points can make. For a rectangle this cone has a closed form (Caron, Pham and Na
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
@@ -21,6 +20,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def flat_dynamics(
@@ -93,8 +93,8 @@ def sole_margins(
         friction: Coefficient of friction.
 
     Returns:
-        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] both
-        ways.
+        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] in
+        both directions.
     """
     X, Y, mu = 0.5 * sole[0], 0.5 * sole[1], friction
     n, f = wrench[:3], wrench[3:]

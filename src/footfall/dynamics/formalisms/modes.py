@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 FLIGHT = "flight"
 

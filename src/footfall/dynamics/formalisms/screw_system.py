@@ -20,7 +20,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -34,6 +33,7 @@ from footfall.spatial import Transform, cross, cross_force, cross_force_matrix
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.screw import adjoint, coadjoint, constraint_screws, drive_screw, motion_screw, spherical_screws
 from nptrace import is_tracing
+from nptrace.array_types import Float
 
 GROUND = -1  # index of the ground among the links
 
@@ -162,17 +162,23 @@ def weights_and_turning(
 
 
 # -- all links and all constraint screws in one sparse system: eqs. (16)-(19) of Yan et al. 2021 ----------------------
-# [ -I  C ] [ a ]   [ f_p ]      f_p = v ⊛ I v - I g - f_e,   c_a = (0; joint accelerations) - dCᵀ/dt v [ Cᵀ  0 ] [ η ]
-# = [ c_a ]  a are the spatial accelerations of all links and η the magnitudes of all wrenches between them, so that
-# every joint's reaction is part of the solution. Formulated without recursion: it shares only the robot's numbers and
-# rotations with the other algorithms.  Erratum of eq. (19): with two or more feet down the inverse problem has many
-# solutions, internal forces that joint torques balance (a trot's C is 84 x 84 of rank 83). Three problems have
-# solutions: forward dynamics with torques given; inverse dynamics with measured foot forces, as the paper does; and the
-# solution of least foot forces, said to be so.  Numbers and symbols alike are solved by structure
-# (``screw_structure``); ``sparse`` and ``dense`` solve the system as it is printed, as referees, and the least foot
-# forces of a redundant stance need it whole: numbers alone.  Rotors, which the paper does not have, couple links:
-# armature J adds J d dᵀ to I, with d the drive's column of C; an exact rotor with momentum h in link i, geared to joint
-# k, adds u dᵀ + d uᵀ, with u the couple h on link i.
+#     [ -I  C ] [ a ]   [ f_p ]      f_p = v ⊛ I v - I g - f_e,   c_a = (0; joint accelerations) - dCᵀ/dt v
+#     [ Cᵀ  0 ] [ η ] = [ c_a ]
+#
+# a are the spatial accelerations of all links and η the magnitudes of all wrenches between them, so that every joint's
+# reaction is part of the solution. Formulated without recursion: it shares only the robot's numbers and rotations with
+# the other algorithms.
+#
+# Erratum of eq. (19): with two or more feet down the inverse problem has many solutions, internal forces that joint
+# torques balance (a trot's C is 84 x 84 of rank 83). Three problems have solutions: forward dynamics with torques
+# given; inverse dynamics with measured foot forces, as in the paper; and the solution of least foot forces, marked as
+# such.
+#
+# Numbers and symbols alike are solved by structure (``screw_structure``); ``sparse`` and ``dense`` solve the system as
+# printed, as independent checks, and the least foot forces of a redundant stance need the whole system, with numbers.
+#
+# Rotors, which the paper does not have, couple links: armature J adds J d dᵀ to I, with d the drive's column of C; an
+# exact rotor with momentum h in link i, geared to joint k, adds u dᵀ + d uᵀ, with u the couple h on link i.
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 SOLVERS = ("structure", "sparse", "dense")
 _RANK = 1e-9  # singular values relative to the largest that count as zero

@@ -16,7 +16,7 @@ from footfall.hardware.generic.packet import BYE, COMMAND, DESCRIPTION, HELLO, S
 from footfall.hardware.structs import Structs
 from footfall.robot.model.description import Robot
 
-_HELLO_EVERY = 0.1  # [s] to wait for the robot's description
+_HELLO_EVERY = 0.1  # [s] between hellos until the robot has described itself
 _STAY = 0.5  # [s] between hellos of a client that only listens
 _POLL = 0.002  # [s]
 
@@ -29,7 +29,7 @@ class GenericConnection:
         self.layout = layout_of(robot.joint_names, robot.foot_names)
         self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / rate, patience=LATE)
         self.counts: Counter[str] = Counter()  # counts of states, by outcome
-        self.flags = 0  # number of the last state
+        self.flags = 0  # flags of the last state
         self._newest, self._sent, self._greeted = -1, 0, -1e9
         self._described = False
 

@@ -5,10 +5,11 @@ outwards; the joints follow by pointing each link where its end was pulled. The 
 a leg are hinges, and reaching from point to point alone would not converge for a joint that only rotates the plane of
 the others, or would pull a knee through its limit to the other side. So here
 
-* the leg first swings as a whole until its foot is in line with the target, which keeps the knee on its side; * the
-last joints with parallel axes (hip, knee, ankle) reach in their plane, as in the paper; * the joint before them (roll)
-rotates that plane through the target: the inverse of the paper's projection onto a hinge's plane; * joints before that
-one (DynaKat's hip) point their links to the positions in the pulled chain.
+* the leg first swings as a whole until its foot is in line with the target, which keeps the knee on its side;
+* the last joints with parallel axes (hip, knee, ankle) reach in their plane, as in the paper;
+* the joint before them (roll) rotates that plane through the target: the inverse of the paper's projection onto a
+  hinge's plane;
+* joints before that one (DynaKat's hip) point their links to the positions in the pulled chain.
 
 The backward pass sets angles, each within its limits, so that every iterate is a valid pose of the robot. Plain NumPy
 that can be traced: with numbers and compiled alike, it stops at the tolerance and returns the number of iterations.
@@ -24,7 +25,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -33,6 +33,7 @@ from footfall.kinematics.leg_chain import LegChain, Screw, Values, Vector, along
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # maximum iterations; distance of the foot [m]
 _TINY = 1e-30

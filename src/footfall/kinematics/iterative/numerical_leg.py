@@ -8,12 +8,12 @@ Traced, it is a loop that ends when the foot is at its target; its derivative is
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
@@ -36,7 +36,7 @@ def numerical_leg(
         iterations: At most so many iterations.
 
     Returns:
-        Joint values, and whether the foot is there.
+        Joint values, and whether the foot is at its target.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

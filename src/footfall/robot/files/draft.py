@@ -39,7 +39,7 @@ class Shape:
     name: str = ""
     mesh: Path | None = None
     visual: bool = False
-    color: tuple[int, int, int] | None = None  # name of a visual shape, if the file gives one
+    color: tuple[int, int, int] | None = None  # colour of a visual shape, if the file gives one
     called: tuple[str, ...] = ()  # other names in the file: its mesh, its default class
 
 
@@ -81,8 +81,8 @@ class Draft:
         if len(roots) > 1:
             first = ", ".join(roots[:8])
             raise ModelError(
-                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree or choose the root"
-                " with root=NAME (--root NAME)"
+                f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's"
+                " root with root=NAME (--root NAME)"
             )
 
     def only(self, root: str) -> Draft:

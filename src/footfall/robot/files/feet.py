@@ -20,7 +20,7 @@ from footfall.robot.model.parts import Foot, Joint
 
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
 _ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb with such a name may not be a leg
-_SQUARE = 0.9  # cosine that counts as perpendicular, between axes of the base and directions to legs
+_SQUARE = 0.9  # cosine of an angle that counts as zero, between axes of the base and directions to legs
 _MIRRORED = 0.003  # [m] by which left and right feet may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
@@ -133,7 +133,7 @@ class FootFinder:
         return legs if len(legs) == len(LEGS) else []
 
     def _called_feet(self) -> list[_Place]:
-        """Return the link of every limb that is called a foot: for bipeds, hexapods, and names without a leg."""
+        """Return every limb's link that has a foot's name: for bipeds, hexapods, and names without a leg."""
         limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 

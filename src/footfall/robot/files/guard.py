@@ -206,7 +206,7 @@ class Package:
         if _climbs(PurePosixPath(rest)):
             raise _Outside("leads out of its package")
         beside = [near / name for near in (self.model.parent, self.folder) if name not in (".", "..")]
-        folder = next((folder for folder in beside if folder.is_dir()), None)  # of this package by name
+        folder = next((folder for folder in beside if folder.is_dir()), None)  # this package, referred to by its name
         return None if folder is None else _inside(self.folder, folder / rest)
 
     def _package(self, name: str) -> Path | None:

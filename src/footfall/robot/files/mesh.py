@@ -10,19 +10,19 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import SPOILED, ModelError
 from footfall.robot.files.guard import parse_xml, read_bytes, shown
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given
+from nptrace.array_types import Float, Int
 
 Color = tuple[int, int, int]
 KINDS = (".stl", ".obj", ".dae")
 MOST_TRIANGLES = 1_000_000  # limit for one file
 _FURTHEST = 1e4  # [m]
-_DEEP = 50  # limit of nodes in a scene
+_DEEP = 50  # maximum depth of nested nodes in a scene
 _PARTS = ("triangles", "polylist")
 
 

@@ -1,9 +1,9 @@
 """Spines: which joints belong to one, and its five kinds.
 
 - ``rigid``: the joints are welded where the robot stands;
-- ``passive``: a spring and a damper, and a motor without torque; - ``lockable``: like ``passive``, with a brake of any
-strength instead of the motor, which a controller closes and opens; - ``actuated``: a motor that drives the joint
-directly;
+- ``passive``: a spring and a damper, and a motor without torque;
+- ``lockable``: like ``passive``, with a brake of any strength instead of the motor, opened by a controller;
+- ``actuated``: a motor that drives the joint directly;
 - ``series_elastic``: a motor, its rotor's inertia, and a spring between it and the joint (Pratt and Williamson 1995).
   The joint ``X`` becomes two about one axis: ``X`` is the motor's, ``X_spring`` the spring's.
 
@@ -58,11 +58,11 @@ def with_spine(
     """Return the robot with another spine.
 
     Args:
-        robot: One with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
+        robot: A robot with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
         kind: One of ``KINDS``.
         stiffness: Stiffness of every spring [N m/rad].
         damping: Damping of every spring [N m s/rad]; a hundredth of a second times the stiffness unless given.
-        torque_limit: Limit of the motors [N m]; what they have unless given.
+        torque_limit: Limit of the motors [N m]; their present one unless given.
         armature: Inertia of a series-elastic motor at the joint [kg m²].
         joints: Names of the spine's joints; those that carry several feet unless given.
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import positive_number
@@ -30,6 +29,7 @@ from footfall.sensing.estimation.sensor_health import Health, Limits
 from footfall.spatial.gravity import GRAVITY, Gravity, strength
 from footfall.spatial.rotation import is_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +59,7 @@ class Estimator:
     level: float | None = None  # deviation of the ground from a level plane [m]; None: unknown
     patience: float = 0.06  # time for which a force sensor may contradict the momentum observer [s]
     gyro_disagreement: float = 0.08  # difference between gyro and stance legs, mean over 0.05 s [rad/s]
-    worst_gyro_bias: float = 0.05  # difference from which it is reported [rad/s]
+    worst_gyro_bias: float = 0.05  # bias beyond which it is reported [rad/s]
     limits: Limits = field(default_factory=Limits)
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))  # on the base [m]
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))  # R_BI

@@ -1,9 +1,10 @@
 """Validity of readings, and substitutes for missing, frozen, out-of-range or wrong ones.
 
-    gyro none: the angular velocity from the stance legs (``leg_odometry``)
-    accelerometer none: the base is assumed not to accelerate
-    encoder none: its rate, integrated; rate none: the change of the position
-    force sensor    none: the momentum observer
+    no gyro             the angular velocity from the stance legs (``leg_odometry``)
+    no accelerometer    the base is assumed not to accelerate
+    no encoder          its rate, integrated
+    no joint rate       the change of the position
+    no force sensor     the momentum observer
 
 A sensor's condition is a number, and a change of it is an event. Plain NumPy; NaN is accepted as input, and never
 returned.
@@ -14,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -29,6 +28,7 @@ from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spin
 from footfall_lab.papers.adak2021.spine_claims import Starts
 from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.timing import best_times
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -11,6 +10,7 @@ from footfall.kinematics import feet_jacobian
 from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall_lab.papers.claims import Claim, assess
+from nptrace.array_types import Float
 
 NAME = "adak2021"
 FOOT, SPINE = "LF", "spine_pitch"

@@ -16,7 +16,6 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -35,6 +34,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, reduced, repeated, tick
 from footfall.spatial.gravity import weight_of
 from nptrace._types import Json, Scalar
+from nptrace.array_types import Float
 
 SETTLE, MEASURE = 2.5, 2.5  # [s]
 SPEEDS = {"trot": (0.5, 1.0), "bound": (1.0, 2.0), "rotary_gallop": (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)}  # commanded [m/s]

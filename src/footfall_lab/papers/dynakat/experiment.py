@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import gait
@@ -36,6 +35,7 @@ from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.dynakat import figures, further, leg_race, margins, published, rhythm
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, Racer, best_time
 from footfall_lab.papers.registered import setup
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -38,6 +37,7 @@ from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.dynakat.leg_race import best_time, standing
 from footfall_lab.papers.mechanics import Mechanics, off, turned
 from footfall_lab.papers.timing import best_times
+from nptrace.array_types import Float
 from nptrace.autodiff.nested import interpreted
 
 NAME = "dynakat"

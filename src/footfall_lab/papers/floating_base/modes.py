@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics
@@ -26,6 +25,7 @@ from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import rate, rotated
 from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.floating_base.facts import ROUNDING, assess, error, every, worst
+from nptrace.array_types import Float
 
 _, _Y, _Z = np.eye(3)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, Sensed
@@ -21,6 +20,7 @@ from footfall.spatial.gravity import weight_of
 from footfall_lab.papers.claims import Claim, Table, assess, range_of
 from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
+from nptrace.array_types import Float
 
 PD, WEIGHT, SCREW = "joint PD", "with the weight fed forward", "screw torques"
 RUNS = ("walk", "trot", "yaw")

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -33,6 +32,7 @@ from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.timing import best_times
 from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_TIME, Run, plans, sensed_torques
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 NAME = "yan2021"
 MASSES = (0.7, 1.0, 1.3)  # multiples of the chosen masses, for the range of torques

@@ -13,13 +13,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.rulkov import Rulkov
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes per burst: y is nearly linear
 _MAP_INTERVAL = 1e-3  # [s], longest duration of a step of the map
@@ -87,7 +87,7 @@ class RulkovNetwork:
         return np.stack([np.where(lands, to, row) for to, row in zip(kicked, state)])
 
 
-_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # range of y in a burst
+_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # start and end of a burst, in y
 
 
 def _fire(x: Scalar, y: Scalar, before: Scalar) -> Scalar:
