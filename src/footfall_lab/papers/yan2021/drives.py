@@ -243,3 +243,30 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
         f" says. With one value changed: {', '.join(f'{name} {value:.2f}' for name, value in others.items())}.",
         spread=range_of([whole / rigid, *others.values()], None, "choices of play, rotors and belts", (0.0, 100.0)),
     )
+
+
+PRECISE = 1.0 / 15.0  # of the chosen play: one minute of arc
+LEFT = 0.1  # of the burrs, at most, for them to be eliminated
+
+
+def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
+    """Whether precise gears and control by the model leave nothing of the burrs."""
+    rough = {}
+    for name, play in (("rigid", None), ("chosen", 1.0), ("precise", PRECISE)):
+        armatures = {f"{joint}.armature": J for joint, J in zip(robot.joint_names, rotor_inertias(robot))}
+        subject = robot.replace(armatures) if play is None else robot
+        joints = JointModel() if play is None else drives(robot, play)
+        controller = controllers(plan)[SCREW]
+        start = standing_start(subject, PlanFollower(plan=plan, kp=KP, kd=KD))
+        rec = Simulation(subject, controller, joints=joints, start=start).run(plan.duration + 0.3)
+        rough[name] = roughness(Run(subject, plan, rec, PlanFollower(plan=plan, kp=KP, kd=KD)))
+    left = (rough["precise"] - rough["rigid"]) / (rough["chosen"] - rough["rigid"])
+    words = ", ".join(f"{name} {1e3 * value:.2f}" for name, value in rough.items())
+    return assess(
+        "yan2021",
+        "burrs_can_be_eliminated",
+        rough["precise"] / rough["rigid"],
+        f"{words} mrad/s, rigid drives and gears of 15 minutes and of one minute of arc, torques by the screw system:"
+        f" {100.0 * left:.0f} % of the burrs are left. The belt's friction is as it was.",
+        holds=rough["chosen"] > rough["rigid"] and left <= LEFT,
+    )
