@@ -30,7 +30,8 @@ from footfall.sim.tick import Inputs, counted_tick, reduced, rollout_tick, state
 from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
-from nptrace.ir.program import walk
+from nptrace.ir.program import all_loops, walk
+from nptrace.passes.parking import parked, slots
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime.compiled import flattened_steps
@@ -42,6 +43,8 @@ KERNEL, COUNTING = "footfall_tick", "footfall_count"
 FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
 SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
+REGISTERS = 225  # values that a thread holds; others are parked in the memory of its block
+PARKED = 48 * 1024  # bytes of it that a block has everywhere
 WARP = 32  # threads
 # threads per block, by threads per robot: warps of a block share the instructions they fetch
 BLOCKS = {1: 256, 2: 64, 4: 64}
@@ -72,7 +75,8 @@ class TickSource:
 
     threads: 1 per robot, or 4, one for each leg, or 2. Legs that are not alike get 1; ``threads`` says so. One adds up
     what the legs do to the base in another order than two and four: they agree to rounding, not to the bit.
-    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
+    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says;
+    the first is doubled for a tick without loops, whose values can be parked where they do not fit the registers.
     one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
     a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
     free: parameters that differ between robots, as for ``ff.Batch``.
@@ -109,12 +113,17 @@ class TickSource:
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads > 1 and shortest <= self.program.live_operations <= longest
+        straight = not all_loops(self.program.body)
+        legs = threads > 1 and shortest * (1 + straight) <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
         code = flattened_steps(code, self.layout) if one_loop else code
         lanes = vectorised(code, lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
+        if lanes is None:
+            parks, small = parked(code, REGISTERS), block or WARP
+            if (count := slots(parks.body)) and count * small * self.dtype.itemsize <= PARKED:
+                code, self.block = parks, small
         self.one_loop = any(s.op == "steps" for s in walk(code.body))
         self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block, threads)
 
