@@ -31,6 +31,7 @@ from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
 from nptrace.ir.program import all_loops, walk
+from nptrace.passes.invariants import hoisted
 from nptrace.passes.parking import parked, slots
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
+BRIEF = 50  # steps; in a launch of fewer, robots wait for the slowest of all
 FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
 SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
@@ -78,7 +80,7 @@ class TickSource:
     shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says;
     the first is doubled for a tick without loops, whose values can be parked where they do not fit the registers.
     one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
-    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
+    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops do less work in an iteration.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
@@ -116,7 +118,7 @@ class TickSource:
         straight = not all_loops(self.program.body)
         legs = threads > 1 and shortest * (1 + straight) <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
-        code = flattened_steps(code, self.layout) if one_loop else code
+        code = flattened_steps(code, self.layout) if one_loop else hoisted(code)
         lanes = vectorised(code, lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
@@ -229,12 +231,16 @@ class GpuBatch:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
+        self._brief: dict[str, Any] | None = None  # how a tick is compiled for brief launches, if otherwise
         if threads is None:
+            if "one_loop" not in options:
+                self._brief = {**options, "threads": 4, "longest": LONG, "one_loop": n >= FEW[1]}
             options |= {"threads": threads_for(n), "shortest": SHORT if n >= FEW[1] else 0.0, "longest": LONG}
         else:
             options["threads"] = threads
         self.source = TickSource(robot, controller, **options)
         self.backend = CudaBackend(self.source)
+        self._controller = controller
         try:
             self._start = [self.cupy.asarray(x) for x in self.source.first_columns(self.n)]
             self.state = self.cupy.concatenate([self.cupy.broadcast_to(x, (len(x), self.n)) for x in self._start])
@@ -287,8 +293,18 @@ class GpuBatch:
         self.inputs[rows, which] = each.T
 
     def run(self, ticks: int) -> None:
-        """Advance every robot by a number of ticks, in one launch."""
-        self.backend.rollout(ticks, self.state, self.inputs)
+        """Advance every robot by a number of ticks, in one launch.
+
+        Where steps are solved again until their modes agree, the first brief launch compiles a kernel of its own.
+        """
+        brief = ticks * self.source.simulation.model.substeps < BRIEF and self.source.one_loop
+        backend = self._brief_backend if brief and self._brief is not None else self.backend
+        backend.rollout(ticks, self.state, self.inputs)
+
+    @functools.cached_property
+    def _brief_backend(self) -> CudaBackend:
+        assert self._brief is not None
+        return CudaBackend(TickSource(self.source.robot, self._controller, **self._brief))
 
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
