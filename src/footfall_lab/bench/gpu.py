@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from footfall.sim.gpu import GpuBatch
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
-BLOCKS = {1: (64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
+BLOCKS = {1: (32, 64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
 USED_SIZES = (4096, 16384, 65536)
 USED = {  # settings of robots as used: (dt [s], contact model or None for the default)
