@@ -12,6 +12,7 @@ EMULATION = """
 #include <cstddef>
 #define __device__
 #define __global__
+#define __shared__ static
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __log2f log2f
@@ -37,18 +38,18 @@ extern "C" void run_advance(real *state, const real *rest, const real *shared, i
 """
 
 
-def emulate(code, layout, dtype, folder, **more):
+def emulate(code, layout, dtype, folder, threads=4, **more):
     """The kernels of a program as C++ on the processor."""
-    return build(cuda.source(code, layout, "kernel", dtype, block=32), folder, **more)
+    return build(cuda.source(code, layout, "kernel", dtype, block=32, threads=threads), folder, **more)
 
 
-def build(source, folder, before="", entries=LAUNCH, advance=ADVANCE):
+def build(source, folder, before="", entries=LAUNCH, advance=ADVANCE, level="-O1"):
     """A CUDA source as C++ on the processor: what a GPU has is in EMULATION and ``before``, ``entries`` call it."""
     text = EMULATION + before + source + entries
     if "kernel_advance" in text:
         text += advance
     (folder / "kernel.cpp").write_text(text)
-    flags = ["-O1", "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-shared", "-fPIC"]
+    flags = [level, "-Wall", "-Werror", "-Wno-unknown-pragmas", "-ffp-contract=off", "-shared", "-fPIC"]
     command = [COMPILER, *flags, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

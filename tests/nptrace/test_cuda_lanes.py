@@ -1,4 +1,4 @@
-"""Four threads per robot, run on the CPU: threads are coroutines that wait for each other at every shuffle."""
+"""Two and four threads per robot, run on the CPU: they are coroutines that wait for each other at every shuffle."""
 
 import functools
 import shutil
@@ -116,11 +116,12 @@ def settling(x, rest):
     return repeat(4, again, (x, 0.0), until=lambda carry: carry[1] > 0.5)[0]
 
 
+@pytest.mark.parametrize("threads", [2, 4])
 @pytest.mark.parametrize("function", [lambda x, rest: four_legs(STEPPING, x, rest), settling], ids=["once", "loop"])
-def test_four_threads_a_robot_give_the_bits_of_one(function, tmp_path):
+def test_threads_of_a_robot_give_the_bits_of_one(function, threads, tmp_path):
     code = program(function, np.ones(14), np.ones(4))
     made = slp.vectorised(reassociated(code))
-    library = emulate(made, first_is_state([14, 4]), np.float64, tmp_path)
+    library = emulate(made, first_is_state([14, 4]), np.float64, tmp_path, threads=threads)
     data = np.ascontiguousarray(np.random.default_rng(0).normal(size=(18, 9)))
     out, batch = (
         np.zeros((14, 9)),
@@ -133,7 +134,7 @@ def test_four_threads_a_robot_give_the_bits_of_one(function, tmp_path):
     np.testing.assert_array_equal(state.T, batch.advance(7, data[:14].T, data[14:].T))
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [1, 2, 4])
 def test_steps_in_one_loop_give_the_bits_of_loops_in_loops(threads, tmp_path):
     """No two robots turn equally often in a step, and each begins its next step when it is done with this one."""
     code, layout, made = program(settling, np.ones(14), np.ones(4)), first_is_state([14, 4]), []
@@ -141,8 +142,8 @@ def test_steps_in_one_loop_give_the_bits_of_loops_in_loops(threads, tmp_path):
     for k, each in enumerate((reassociated(code), flattened_steps(reassociated(code), layout))):
         folder = tmp_path / str(k)
         folder.mkdir()
-        compiled = slp.vectorised(each, lanes=(4,)) if threads == 4 else each
-        library = emulate(compiled, layout, np.float64, folder)
+        compiled = slp.vectorised(each, lanes=(4,)) if threads > 1 else each
+        library = emulate(compiled, layout, np.float64, folder, threads=threads)
         state, rest, out = start[:14].copy(), start[14:].copy(), np.zeros((14, 9))
         library.run_advance(pointer(state), pointer(rest), None, 7, 9)
         library.run_evaluate(pointer(state), pointer(rest), None, pointer(out), 9)
@@ -154,7 +155,8 @@ def test_steps_in_one_loop_give_the_bits_of_loops_in_loops(threads, tmp_path):
     assert np.ptp(nested, axis=1).max() > 0.1
 
 
-def test_what_is_no_state_is_written_leg_by_leg(tmp_path):
+@pytest.mark.parametrize("threads", [2, 4])
+def test_what_is_no_state_is_written_leg_by_leg(threads, tmp_path):
     def feet(x, table):
         ends = [np.sin(leg) * lookup(table, 2 * leg[0], leg[1]) + np.cos(leg) * c for leg, c in zip(x, MIRRORED)]
         total = sum(ends)
@@ -162,22 +164,23 @@ def test_what_is_no_state_is_written_leg_by_leg(tmp_path):
 
     x, table = np.random.default_rng(3).normal(size=(4, 3)), HEIGHTS
     made = slp.vectorised(reassociated(program(feet, x, table)))
-    library = emulate(made, first_is_state([12, 12], shared=[1]), np.float64, tmp_path)
+    library = emulate(made, first_is_state([12, 12], shared=[1]), np.float64, tmp_path, threads=threads)
     state, out = np.ravel(x).copy(), np.zeros(15)
     library.run_evaluate(pointer(state), None, pointer(np.ravel(table)), pointer(out), 1)
     one = trace.compile(feet, x, table, cache=None)(x, table)
     np.testing.assert_array_equal(out, np.concatenate([np.ravel(part) for part in one]))
 
 
-def test_four_threads_draw_the_numbers_of_one(tmp_path):
-    """Bits are drawn by all four threads alike, and what is made of them goes to the leg it belongs to."""
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_draw_the_numbers_of_one(threads, tmp_path):
+    """Bits are drawn by all threads alike, and what is made of them goes to the leg it belongs to."""
 
     def noisy(x, counter):
         noise = random.normal(random.key(1), counter, (4,))
         return four_legs(STEPPING, x, noise)
 
     made = slp.vectorised(reassociated(program(noisy, np.ones(14), np.ones(3))))
-    library = emulate(made, first_is_state([14, 3]), np.float64, tmp_path)
+    library = emulate(made, first_is_state([14, 3]), np.float64, tmp_path, threads=threads)
     x, counter = np.random.default_rng(0).normal(size=(9, 14)), random.words(np.arange(9) + 2**24, 3)
     state, rest, out = np.ascontiguousarray(x.T), np.ascontiguousarray(counter.T), np.zeros((14, 9))
     library.run_evaluate(pointer(state), pointer(rest), None, pointer(out), 9)
@@ -193,6 +196,8 @@ def test_a_table_in_the_state_is_refused():
     made = slp.vectorised(program(feet, HEIGHTS, np.ones((4, 3))), ANY)
     with pytest.raises(InputError, match="part of the state"):
         cuda.source(made, first_is_state([12, 12]), "kernel")
+    with pytest.raises(InputError, match="3 threads"):
+        cuda.source(made, first_is_state([12, 12]), "kernel", threads=3)
 
 
 def test_shuffles_are_few():

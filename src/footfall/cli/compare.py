@@ -125,7 +125,7 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
 
 
 def outcomes(run: PlannedRun, ours: Recording, theirs: Recording) -> dict[str, Json]:
-    """Return the speeds of the two robots and whether they fell."""
+    """Return the speeds of the two robots and whether each fell."""
     from footfall.analysis.run_summary import steady_after, stopped
 
     moving = ours.robot.floating

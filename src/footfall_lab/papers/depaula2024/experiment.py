@@ -1,19 +1,24 @@
-"""De Paula, Godoy, Becerra-Vargas 2024, sections 6-7: ten seconds of trot, a compliant contact beside MuJoCo's.
+"""De Paula, Godoy, Becerra-Vargas 2024, sections 6-7: ten seconds of trot with compliant contact, compared with MuJoCo.
 
-The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I, its K in the unit
-that is printed), "explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any
-comparison. What was registered first, with K 1 000 times stiffer, stands beside it as a second column. The paper's gait
-is not public: what that leaves open is shown by a family of gaits.
+The deciding set-up is registered: that of the paper (13 bodies, friction per axis, Table I with K in the printed unit),
+"explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any comparison. The set-up
+registered first, with K 1 000 times stiffer, is a second column. The paper's gait is not published: a family of gaits
+shows the resulting range.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 
 from footfall.contact.compliant import Compliant
 from footfall.contact.ground import Plane
+from footfall.kinematics.forward import joint_transforms
 from footfall.recording import metrics
 from footfall.recording.recording import Recording
+from footfall.robot import library
 from footfall_lab.papers.claims import Claim, Outcome, Spread, Table, assess, with_first
 from footfall_lab.papers.depaula2024 import convergence, equations, figures
 from footfall_lab.papers.depaula2024.comparison import Comparison
@@ -25,6 +30,7 @@ from footfall_lab.papers.depaula2024.runs import (
     FORMS,
     READING,
     READINGS,
+    ROBOT,
     STIFFNESS,
     TIMED,
     Job,
@@ -38,6 +44,7 @@ from footfall_lab.papers.depaula2024.runs import (
 )
 from footfall_lab.papers.mechanics import of_quaternion, off
 from footfall_lab.papers.registered import registration, setup
+from footfall_lab.papers.timing import best_times
 from footfall_lab.processes import Progress
 
 IDS = {
@@ -50,7 +57,7 @@ IDS = {
     "force": "normal_force_mae",
 }
 PRINTED = {key: float(registration().entry("depaula2024", id).printed or 0.0) for key, id in IDS.items()}
-OTHER_ORDER = {"yaw": PRINTED["roll"], "roll": PRINTED["yaw"]}  # were the printed three roll, pitch, yaw
+OTHER_ORDER = {"yaw": PRINTED["roll"], "roll": PRINTED["yaw"]}  # if the printed order were roll, pitch, yaw
 HEADER = (
     "K [N/mm^2.2]",
     "scheme",
@@ -69,9 +76,9 @@ HEADER = (
 NAME = "depaula2024"
 TITLE = "A trot of ten seconds beside MuJoCo (de Paula et al. 2024)"
 FOOT = setup(NAME)["foot"]
-COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # what decides, and as first registered
+COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # the deciding column, and as first registered
 BESIDE = ("heun", "explicit", "implicit_soft")
-STEPS = (5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)  # [s] of "a stiff contact is slow"
+STEPS = (5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)  # [s], for "a stiff contact is slow"
 _SHORT = {"heun": "Heun", "explicit": "semi-implicit Euler", "implicit_soft": "linearly implicit"}
 SOFTER = {  # towards MuJoCo's numbers
     "both": Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS, damping=100.0),
@@ -79,14 +86,17 @@ SOFTER = {  # towards MuJoCo's numbers
     "c_max ten times alone": Job(scheme=READING, choice=CHOICE, damping=100.0),
 }
 UNDAMPED = Job(scheme=READING, choice=CHOICE, kd=0.0)
-STEADIER = 1.3  # times the swing without the derivative component over that with it, at least
+STEADIER = 1.3  # least ratio of the swing without the derivative component to that with it
 Key = tuple[float, str, str, float]  # K, form, reading, dt
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1, full: bool = False) -> Outcome:
-    """All claims. ``quick``: few gaits and coarse time steps; ``full``: the large family of gaits."""
+    """Assess all claims. ``quick``: few gaits and coarse time steps; ``full``: the large family of gaits."""
     plan = convergence.QUICK if quick else convergence.FULL
-    deciding = [Job(scheme=READING, choice=CHOICE), Job(scheme="mujoco", choice=CHOICE)]  # alone on the machine: timed
+    deciding = [
+        Job(scheme=READING, choice=CHOICE),
+        Job(scheme="mujoco", choice=CHOICE),
+    ]  # run alone, timed
     pairs = _pairs()
     wanted = [job for pair in pairs.values() for job in pair]
     wanted += [
@@ -122,7 +132,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1,
 
 
 def _pairs() -> dict[Key, tuple[Job, Job]]:
-    """Return what is run with set A: ours and MuJoCo's, whose cone is round in every form."""
+    """Return the runs with set A, ours and MuJoCo's, whose friction cone is always elliptic."""
     theirs = {"printed": "printed", "round": "printed", "rotors": "rotors"}
     wanted = [(k, "printed", key, DT) for k in COLUMNS for key in BESIDE]
     wanted += [(k, form, READING, DT) for k in COLUMNS for form in ("round", "rotors")]
@@ -138,13 +148,13 @@ def _pairs() -> dict[Key, tuple[Job, Job]]:
 
 
 def _ladder(stiffness: float) -> list[Job]:
-    """Return two seconds of set A by ever smaller explicit steps, and the linearly implicit scheme's beside."""
+    """Return runs of two seconds of set A with decreasing explicit steps, and with linearly implicit steps."""
     jobs = [Job(scheme=READING, choice=CHOICE, duration=2.0, dt=dt, stiffness=stiffness) for dt in STEPS]
     return [*jobs, Job(scheme="implicit_soft", choice=CHOICE, duration=2.0, stiffness=stiffness)]
 
 
 class TrotFindings:
-    """Results of the runs with one reading of K."""
+    """The results of the runs with one reading of K."""
 
     def __init__(
         self,
@@ -166,7 +176,7 @@ class TrotFindings:
 
     # -- claims --------------------------------------------------------------------------------------------------------
     def claims(self) -> list[Claim]:
-        """Return the paper's claims that the reading of K touches."""
+        """Return the paper's claims that depend on the reading of K."""
         return [*self._error_figures(), *self._contact(), *self._times(), *self._shapes(), *self._causes()]
 
     def _error_figures(self) -> list[Claim]:
@@ -179,19 +189,20 @@ class TrotFindings:
                 if other is not None:
                     inside = self.family.range(self.stiffness, key, other).inside
                     note += (
-                        f" Were it (φ, θ, ψ), {other:g} were printed, {'inside' if inside else 'outside'} the range."
+                        f" If it were (φ, θ, ψ), {other:g} would be printed, {'inside' if inside else 'outside'} the"
+                        " range."
                     )
             if key in ("pitch", "roll", "force"):
                 note += (
-                    " In every run of ours roll 2.7, pitch 1.3 degrees and 5.65 N appear only where one simulator rocks"
-                    " and the other does not, which is in tension with 'very similar'."
+                    " In our runs, roll 2.7, pitch 1.3 degrees and 5.65 N occur only if one simulator rocks and the"
+                    " other does not, which contradicts 'very similar'."
                 )
             spread = self.family.range(self.stiffness, key, PRINTED[key])
             made.append(assess(NAME, id, getattr(self.decided, key), note, spread=spread))
         return made
 
     def _beside(self, key: str) -> str:
-        """The other schemes and forms of set A, in a sentence."""
+        """Return a sentence on the other schemes and forms of set A."""
 
         def value(form: str, reading: str, dt: float = DT) -> str:
             found = self.found[self.stiffness, form, reading, dt]
@@ -223,9 +234,8 @@ class TrotFindings:
                 NAME,
                 "contact_activation_matches",
                 found.activation,
-                f"{offsets}; both say the same {100 * found.agreement:.1f} % of the time. Reached in few gaits"
-                " under any"
-                " reading of K: the bound tests the gait rather than the contact.",
+                f"{offsets}; both agree {100 * found.agreement:.1f} % of the time. Few gaits reach it with any reading"
+                " of K: the bound tests the gait rather than the contact.",
                 spread=self._share("contact_activation_matches"),
             ),
             assess(
@@ -262,23 +272,22 @@ class TrotFindings:
                 NAME,
                 "wall_time_10s",
                 mine,
-                "Time spent stepping, controller included, on one core, less what other processes took of it, the"
-                f" median of {TIMED} runs: {1e9 * mine / steps:.0f} ns a step, compiled, on another machine than the"
-                " paper's, which it does not"
-                " name. The paper's future work, fast enough for real time, is done by this.",
+                "Time spent in steps, controller included, on one core, less that of other processes, the median of"
+                f" {TIMED} runs: {1e9 * mine / steps:.0f} ns a step, compiled, on a different machine than the paper's,"
+                " which is not named. This achieves the paper's future work, real-time speed.",
             ),
             assess(
                 NAME,
                 "mujoco_wall_time_10s",
                 other,
-                "Time inside MuJoCo's own steps, without the controller; the paper's includes whatever its script did.",
+                "Time inside MuJoCo's steps, without the controller; the paper's time includes the rest of its script.",
             ),
             assess(
                 NAME,
                 "wall_time_over_mujoco",
                 mine / other,
-                f"The paper's finding turned round, in one run on one machine: ours is {other / mine:.1f} times as fast"
-                " as MuJoCo, not 15 times as slow. An S-function is interpreted; this is machine code.",
+                f"The opposite of the paper's result, in one run on one machine: ours is {other / mine:.1f} times as"
+                " fast as MuJoCo, not 15 times as slow. An S-function is interpreted; this is machine code.",
             ),
         ]
 
@@ -292,8 +301,8 @@ class TrotFindings:
                 min(self.decided.trunk),
                 "Correlations over all 10 s: "
                 + ", ".join(f"{name} {value:.3f}" for name, value in zip(names, self.decided.trunk))
-                + f". Both stay upright and go forward, at {slower:.3f} and {theirs:.3f} m/s. What moves correlates;"
-                " what hardly moves in set A (pitch, 0.6 degrees in all) decides.",
+                + f". Both stay upright and move forward, at {slower:.3f} and {theirs:.3f} m/s."
+                " Large motions correlate; the smallest motion in set A (pitch, 0.6 degrees in all) decides.",
                 spread=self._share("fig5"),
             ),
             assess(
@@ -307,7 +316,7 @@ class TrotFindings:
         ]
 
     def _causes(self) -> list[Claim]:
-        """Why peaks are higher, and what makes the contact slow: of the deciding column alone."""
+        """Assess why peaks are higher, and what makes the contact slow, for the deciding column only."""
         if self.stiffness != STIFFNESS:
             return []
         peaks = {name: metrics.peak_force(self.runs[job], FOOT, 99.9) for name, job in SOFTER.items()}
@@ -320,23 +329,22 @@ class TrotFindings:
                 peaks["both"] / self.decided.peaks[0],
                 f"{peaks['both']:.0f} N with both changed, {alone}, against {self.decided.peaks[0]:.0f} N with"
                 " Table I's and"
-                f" {self.decided.peaks[1]:.0f} N in MuJoCo. MuJoCo's 100 is no damping in N s/m, so that the"
-                " comparison of"
-                " numbers is the paper's.",
+                f" {self.decided.peaks[1]:.0f} N in MuJoCo. MuJoCo's 100 is not a damping in N s/m; the comparison of"
+                " these numbers is the paper's.",
             ),
             assess(
                 NAME,
                 "stiff_contact_is_slow",
                 largest[FIRST_STIFFNESS] / largest[STIFFNESS],
                 f"{largest[STIFFNESS]:g} s at Table I's K, {largest[FIRST_STIFFNESS]:g} s at 1 000 times it. Friction"
-                " needs steps near 2e-7 s at both: its slope is the same.",
+                " needs steps near 2e-7 s for both: its stiffness is the same.",
                 holds=largest[FIRST_STIFFNESS] <= 0.5 * largest[STIFFNESS],
             ),
             self._derivative(),
         ]
 
     def _derivative(self) -> Claim:
-        """Return what the trot does without the derivative component."""
+        """Assess the trot without the derivative component."""
         without = self.runs[UNDAMPED]
         swings = [float(np.sqrt(np.mean(np.square(rec.v[:, :2])))) for rec in (without, self.ours)]
         ratio, upright = swings[0] / swings[1], stands(without)
@@ -346,7 +354,7 @@ class TrotFindings:
             ratio,
             f"With kd = 0 {'it stays up for the 10 s' if upright else without.meta.get('stopped') or 'it tips'}; roll"
             f" and pitch turn at {swings[0]:.2f} rad/s, root mean square, against {swings[1]:.2f} rad/s with kd = 1."
-            " The paper calls the component a feedforward term; it multiplies a measured velocity, which is feedback.",
+            " The paper calls this component feedforward; it multiplies a measured velocity, which is feedback.",
             holds=stands(self.ours) and (not upright or ratio >= STEADIER),
         )
 
@@ -362,7 +370,7 @@ class TrotFindings:
         return max(good, default=0.0)
 
     def own(self, first: TrotFindings) -> list[Claim]:
-        """Return our own questions; those that the reading of K touches with both columns."""
+        """Return our own questions; those that depend on the reading of K with both columns."""
         rotors = Job(scheme="implicit", choice=CHOICE, form="rotors", stiffness=FIRST_STIFFNESS)
         stiff = Comparison.of(self.runs[rotors], self.runs[Job(scheme="mujoco_stiff", choice=CHOICE, form="rotors")])
         near = first.found[FIRST_STIFFNESS, "rotors", "implicit", DT]
@@ -376,8 +384,8 @@ class TrotFindings:
                 "stiff_mujoco_agrees",
                 stiff.x,
                 f"Our stiff default ground: ({stiff.x:.1f}, {stiff.y:.1f}, {stiff.z:.2f}) mm from MuJoCo with solref"
-                f" -2e6 -2e3, impratio 100{beside} With the linearly implicit scheme the distance is mostly MuJoCo's"
-                " softness.",
+                f" -2e6 -2e3, impratio 100{beside} With the linearly implicit scheme the distance is mostly due to"
+                " MuJoCo's softness.",
                 holds=stiff.x < 30.0 and stiff.z < 1.0,
             ),
             assess(
@@ -419,9 +427,10 @@ class TrotFindings:
             holds=stands(self.ours) and stands(self.theirs) and min(ours, theirs) > 0.1,
         )
 
-    # -- for people ----------------------------------------------------------------------------------------------------
+    # -- presentation
+    # ----------------------------------------------------------------------------------------------------
     def summary(self, first: TrotFindings) -> str:
-        """Return question and findings, for the head of the report."""
+        """Return the question and the results, for the head of the report."""
         e, size = self.decided, len(self.family.members)
         inside = sum(bool(self.family.range(self.stiffness, key, PRINTED[key]).inside) for key in IDS)
         together = self.family.share(self.stiffness, tuple(e.sentences))
@@ -512,7 +521,7 @@ class TrotFindings:
 
 
 def _row(key: Key, found: Comparison | None) -> tuple[str, ...]:
-    """The cells under HEADER."""
+    """Return the cells under HEADER."""
     k, form, reading, dt = key
     label = READINGS[reading].label + ("" if dt == DT else f", {dt:g} s")
     start = (f"{k:g}", label, FORMS[form].label)
@@ -524,7 +533,7 @@ def _row(key: Key, found: Comparison | None) -> tuple[str, ...]:
 
 
 def _identities() -> list[Claim]:
-    """Return what needs no trot: the ramp of the damping, and planes of any inclination."""
+    """Assess claims without a trot: the ramp of the damping, and planes of any inclination."""
     law = Compliant.as_printed()
     down = np.array([0.0, 0.0, -1.0])
     touch = float(law.law(1e-12, down, 2.0, 0.0)[0][2])
@@ -533,6 +542,7 @@ def _identities() -> list[Claim]:
     for _ in range(3):
         worst = max(worst, _tilted(job, rng))
     return [
+        _iterated(),
         assess(
             NAME,
             "ramped_damping_is_continuous",
@@ -550,8 +560,64 @@ def _identities() -> list[Claim]:
     ]
 
 
+Moved = tuple[np.ndarray, np.ndarray]  # X_0^i, v_i
+Value = TypeVar("Value")
+
+
+def _iterated() -> Claim:
+    """Algorithm 1 by a loop over the parent array, and by a function that calls itself; the same products."""
+    robot, v = library.load(ROBOT, rotors="none"), np.random.default_rng(5).normal(size=18)
+    local = [X.motion_matrix() for X in joint_transforms(robot, robot.state("stand")[0])]
+    turning = zip(robot.tree.bodies[1:], v[6:])
+    along = [np.zeros(6), *(np.concatenate([each.axis * rate, np.zeros(3)]) for each, rate in turning)]
+    parents, children = list(robot.tree.parent), [list(c) for c in robot.tree.children]
+
+    def moved(i: int, above: Moved) -> Moved:
+        return local[i] @ above[0], local[i] @ above[1] + along[i]
+
+    def deeper(i: int, above: int) -> int:
+        return above + 1
+
+    def by_loop(root: Value, visit: Callable[[int, Value], Value]) -> list[Value]:
+        found = [root]
+        for i in range(1, len(parents)):
+            found.append(visit(i, found[parents[i]]))
+        return found
+
+    def by_recursion(root: Value, visit: Callable[[int, Value], Value]) -> list[Value]:
+        found = [root] * len(parents)
+
+        def descend(i: int) -> None:
+            for child in children[i]:
+                found[child] = visit(child, found[i])
+                descend(child)
+
+        descend(0)
+        return found
+
+    trunk = np.eye(6), v[:6]
+    took = best_times(
+        {
+            "loop": lambda: by_loop(0, deeper),
+            "recursion": lambda: by_recursion(0, deeper),
+            "loop with products": lambda: by_loop(trunk, moved),
+            "recursion with products": lambda: by_recursion(trunk, moved),
+        }
+    )
+    apart = max(off(a[1], b[1]) for a, b in zip(by_loop(trunk, moved), by_recursion(trunk, moved)))
+    share = took["loop with products"] / took["recursion with products"]
+    return assess(
+        NAME,
+        "iteration_beats_recursion",
+        took["loop"] / took["recursion"],
+        f"{1e6 * took['loop']:.2f} against {1e6 * took['recursion']:.2f} us. With the 6 x 6 products of Algorithm 1"
+        f" it is {share:.2f} times the time, {1e6 * took['loop with products']:.0f} us; both agree to {apart:.0e}. What"
+        " the loop gives besides is an order in which the whole can be unrolled and compiled.",
+    )
+
+
 def _tilted(job: Job, rng: np.random.Generator) -> float:
-    """Return how far forces over a tilted plane are from those over a level one, robot and gravity turned with it."""
+    """Return the difference of forces on a tilted plane and on a level one, with robot and gravity rotated alike."""
     from dataclasses import replace
 
     level = simulation(job)
@@ -578,8 +644,8 @@ def _mm(error: float) -> str:
 
 
 CAPTIONS = {
-    "fig5": "The paper's Fig. 5 again: the trunk in both simulators (the registered set-up).",
-    "fig6": "The paper's Fig. 6 again: the left fore foot's contact and vertical force.",
+    "fig5": "The paper's Fig. 5 reproduced: the trunk in both simulators (the registered set-up).",
+    "fig6": "The paper's Fig. 6 reproduced: the left fore foot's contact and vertical force.",
     "convergence": "Which time step to believe, with rotors, K as printed. Dotted: the paper's 1e-4 s.",
     "convergence_first": "The same with K as first registered, 1 000 times stiffer.",
     "spread": "The seven errors over the family of gaits, by both readings of K. Dashed: printed.",

@@ -1,7 +1,8 @@
-"""The DynaKat report on tipping, both ways round: a walk outside its support, and a fall inside the wide margin.
+"""The DynaKat report on tipping, in both directions: a walk outside its support, and a fall within the wide margin.
 
-The report's words take the polygon of the contact points; its Wide Stability Margin takes all four feet. In a walk the
-first is left half of the time and nothing tips. On three feet the second stays positive while the robot tips over.
+The text of the report uses the polygon of the contact points; its Wide Stability Margin uses all four feet. In a walk,
+the centre of mass is outside the first half of the time without tipping. On three feet, the second margin stays
+positive while the robot tips over.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from footfall.sim.start import standing_start
 from footfall_lab.papers.claims import Claim, assess
 
 LIFTED = "LF"
-AHEAD, UP = 0.03, 0.05  # [m] that the trunk is ahead of the feet on the ground, and the lifted one is above it
-TIPPED = 5.0  # [deg] of tilt from where it began
+AHEAD, UP = 0.03, 0.05  # [m], of the trunk ahead of the standing feet, and of the lifted foot above the ground
+TIPPED = 5.0  # [deg] tilt from the initial posture
 
 
 @dataclass(frozen=True)
 class Tipping:
-    """A robot on three feet: what the margins said [m] until it had tipped, and when that was [s]; None: it stood."""
+    """A robot on three feet: the margins [m] until it had tipped, and when [s]; None: it stood."""
 
     rec: Recording
-    wide: float  # the least until then
-    static: float  # at first
+    wide: float  # the least value until then
+    static: float  # the initial value
     when: float | None
 
 
 def on_three_feet(robot: Robot, seconds: float = 1.0) -> Tipping:
-    """Stand on three feet, stiff, the centre of mass beyond them and within all four."""
+    """Stand stiffly on three feet, with the centre of mass outside their polygon but within that of all four."""
     stand = robot.poses["stand"].joints
     joints = stand.copy()
     for foot in robot.foot_names:
@@ -66,7 +67,7 @@ def on_three_feet(robot: Robot, seconds: float = 1.0) -> Tipping:
 
 
 def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, tipping: Tipping) -> list[Claim]:
-    """Whether a robot outside the polygon of its contacts tips, and whether the margin tells that it does."""
+    """Assess whether a robot outside the polygon of its contacts tips, and whether the margin predicts it."""
     outside = 100.0 * float(np.mean(margins.static < 0.0))
     when = f"tips by {TIPPED:g} degrees in {tipping.when:.2f} s" if tipping.when is not None else "stands"
     return [
@@ -74,8 +75,8 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             experiment,
             "fabrik_in_closed_loop",
             walk.mean_speed(1.0),
-            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; the joints of a tick begin the"
-            " next.",
+            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; each tick starts from the joints"
+            " of the last.",
             holds=upright and walk.mean_speed(1.0) > 0.05,
         ),
         assess(
@@ -84,7 +85,7 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             outside,
             f"In {walk.duration:.0f} s of walk, FABRIK in the compiled loop, {walk.mean_speed(1.0):.3f} m/s, the centre"
             f" of mass is outside the polygon of the contact points {outside:.0f} % of the time and the robot does"
-            f"{' not' if upright else ''} tip: it steps before it could. The margin over all four feet, touching or"
+            f"{' not' if upright else ''} tip: it steps first. The margin over all four feet, touching or"
             " not,"
             f" is then {1e3 * margins.wide.min():.0f} to {1e3 * margins.wide.max():.0f} mm.",
             holds=not (upright and outside > 0.0),
@@ -93,9 +94,9 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             experiment,
             "wsm_measures_tipping",
             1e3 * tipping.static,
-            f"On three feet, the centre of mass {-1e3 * tipping.static:.0f} mm beyond them, the robot {when}: by the"
-            f" points of contact the margin tells it. Over all four feet, as its name has it, the margin stays"
-            f" {1e3 * tipping.wide:.0f} mm or more and does not.",
+            f"On three feet, the centre of mass {-1e3 * tipping.static:.0f} mm beyond them, the robot {when}: the"
+            " margin by contact points predicts it. Over all four feet, as its name implies, the margin stays"
+            f" {1e3 * tipping.wide:.0f} mm or more and does not predict it.",
             holds=tipping.when is not None and tipping.static < 0.0,
         ),
     ]

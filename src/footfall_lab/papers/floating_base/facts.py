@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from scipy.optimize import linprog
 
@@ -24,6 +23,7 @@ from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.claims import assess as assess_claim
 from footfall_lab.papers.registered import Value, registration
 from footfall_lab.verify.laws import rate_along
+from nptrace.array_types import Float
 
 NAME = "floating_base"
 ROUNDING = registration().bounds["identity"].value  # relative error up to which an identity holds
@@ -36,7 +36,7 @@ def every(robots: Sequence[Robot], states: Sequence[States]) -> list[Measured]:
 
 
 def error(x: ndarray, y: ndarray) -> float:
-    """max |x - y| / max |y|."""
+    """Return max |x - y| / max |y|."""
     return float(np.abs(np.asarray(x) - y).max() / max(float(np.abs(y).max()), 1e-300))
 
 
@@ -45,7 +45,7 @@ def worst(errors: Sequence[float] | Callable[..., float], samples: Sequence[Meas
 
 
 def assess(id: str, measured: Value, note: str, holds: bool | None = None) -> Claim:
-    """A claim of the slides by its registered bound."""
+    """Assess a claim of the slides by its registered bound."""
     return assess_claim(NAME, id, measured, note, holds=holds)
 
 
@@ -54,12 +54,12 @@ def weight(robot: Robot) -> ndarray:
 
 
 def about_com(robot: Robot, q: ndarray) -> Transform:
-    """The base's pose in a frame at the centre of mass with world axes."""
+    """Return the pose of the base in a frame at the centre of mass with world axes."""
     return Transform(to_rotation(q[3:7]), q[:3] - kinematics.center_of_mass(robot, q))
 
 
 def momentum_rate(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> ndarray:
-    """d(A v)/dt about the centre of mass, A differentiated along the motion."""
+    """Return d(A v)/dt about the centre of mass, with A differentiated along the motion."""
     turning = rate_along(robot, lambda x: dynamics.momentum_matrix(robot, x), q, v) @ v
     return dynamics.momentum_matrix(robot, q) @ a + turning
 
@@ -70,14 +70,14 @@ _SIDES = 16
 def largest_acceleration(
     robot: Robot, q: Float[ndarray, "nq"], direction: Float[ndarray, "6"], friction: float | None, limited: bool
 ) -> float:
-    """Largest acceleration of a level base along a direction (angular, linear), all feet standing still, at rest.
+    """Return the largest acceleration of a level base along a direction (angular, linear), at rest on all feet.
 
-    friction: coefficient; None lets the ground pull and hold sideways without end. limited: whether motors have limits.
-    Infinite where nothing stops it.
+    friction: coefficient; None for a ground that transmits any force. limited: whether motors have limits. Infinite
+    without a bound.
     """
     n, m, nj = robot.nv, 3 * robot.nf, robot.nj
     M, J, h = mass_matrix(robot, q), contact_jacobian(robot, q), bias_terms(robot, q, np.zeros(robot.nv))
-    # unknowns: how much along the direction, joint accelerations, forces, torques
+    # unknowns: acceleration along the direction, joint accelerations, forces, torques
     base = np.zeros((n, 1 + nj))
     base[:6, 0], base[6:, 1:] = direction, np.eye(nj)
     S = np.concatenate([np.zeros((6, nj)), np.eye(nj)])
@@ -94,7 +94,7 @@ def largest_acceleration(
 def largest_com_acceleration(
     robot: Robot, q: Float[ndarray, "nq"], direction: Float[ndarray, "3"], friction: float | None
 ) -> float:
-    """Largest acceleration of the centre of mass along a direction by forces at all feet that do not turn the robot."""
+    """Return the largest acceleration of the centre of mass along a direction by foot forces without moment."""
     levers = foot_positions(robot, q) - center_of_mass(robot, q)
     W = np.concatenate([np.concatenate([skew(r) for r in levers], axis=1), np.tile(np.eye(3), (1, robot.nf))])
     wanted = np.concatenate([np.zeros(3), robot.mass * direction])
@@ -108,14 +108,14 @@ def largest_com_acceleration(
 
 
 def _pyramids(feet: int, friction: float) -> Float[ndarray, "rows forces"]:
-    """Rows of the friction pyramids of all feet: row @ forces <= 0."""
+    """Return the rows of the friction pyramids of all feet: row @ forces <= 0."""
     angles = 2 * np.pi * np.arange(_SIDES) / _SIDES
     one = np.stack([np.cos(angles), np.sin(angles), np.full(_SIDES, -friction * np.cos(np.pi / _SIDES))], axis=1)
     return np.kron(np.eye(feet), one)
 
 
 def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list[tuple[float | None, float | None]]) -> float:
-    """The largest first unknown; infinite where nothing stops it."""
+    """Return the maximum of the first unknown; infinite without a bound."""
     goal = np.zeros(equal.shape[1])
     goal[0] = -1.0
     found = linprog(goal, cone, np.zeros(len(cone)), equal, right, bounds=bounds, method="highs")
@@ -140,8 +140,8 @@ def fact1(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "fact1_torque_does_not_reach_base_row",
         worst(one, every(robots, states)),
-        "in flight, torques of the size of the weight: the rate of total momentum is the weight whatever they are;"
-        f" through M_bj they still move the base against the legs (10 N m at every joint of {robot.name}:"
+        "in flight, torques of the size of the weight: the rate of total momentum is always the weight; through M_bj"
+        f" they still move the base against the legs (10 N m at every joint of {robot.name}:"
         f" {np.linalg.norm(push[3:6]):.0f} m/s² at the base's origin)",
     )
 
@@ -178,8 +178,8 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "fact4_contact_forces_limited",
         max(forward for _, forward, _, _ in rows),
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
-        f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {words};"
-        f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that holds and pulls there is no bound",
+        f" angular momentum, friction μ = {FRICTION} and a ground that cannot pull (linear program) [m/s²]: {words};"
+        f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that can also pull there is no bound",
         holds=all(
             forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
             for _, forward, down, free in rows
@@ -199,7 +199,7 @@ def fact5(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "fact5_joint_torque_limited",
         max(limited for _, limited, _ in rows),
         f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {words};"
-        " without them there is no bound",
+        " without limits there is no bound",
         holds=all(np.isfinite(limited) and np.isinf(free) for _, limited, free in rows),
     )
 
@@ -227,7 +227,7 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 x = np.array(a)
                 x[6:] += np.linalg.lstsq(J[rows, 6:], -turning[rows] - J[rows] @ x, rcond=None)[0]
                 if np.abs(J[rows] @ x + turning[rows]).max() > 1e-9:
-                    continue  # a straight leg cannot follow the base that was asked for
+                    continue  # a straight leg cannot follow the given base motion
                 need = dynamics.inverse_dynamics(robot, q, v, x)
                 f = np.zeros(3 * robot.nf)
                 f[rows] = np.linalg.lstsq(J[rows, :6].T, need[:6], rcond=None)[0]  # stage 1: base rows
@@ -237,9 +237,9 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "fact7_two_stages",
         worst(errors),
-        "random accelerations of the base with 3 or 4 feet down; stage 1 takes the least forces that make them, stage 2"
-        " the torques; put into the KKT system the torques give back the same accelerations and the same forces, which"
-        f" the ground makes of them ({len(errors)} stances)",
+        "random accelerations of the base with 3 or 4 feet down; stage 1 finds the least forces for them, stage 2 the"
+        f" torques; in the KKT system, these torques give the same accelerations and contact forces ({len(errors)}"
+        " stances)",
     )
 
 
@@ -257,7 +257,7 @@ def jcb_structure(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "jcb_structure",
         worst(one, every(robots, states)),
-        "base columns of the foot Jacobians by the support path, turned to world axes and (linear, angular) order",
+        "base columns of the foot Jacobians by the support path, rotated to world axes and (linear, angular) order",
     )
 
 
@@ -269,7 +269,7 @@ def gravity(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "gravity_is_minus_M_g",
         worst(one, every(robots, states)),
-        "Algorithm 3 against the mass matrix; with velocities in base axes g is turned into them",
+        "Algorithm 3 against the mass matrix; with velocities in base axes, g is rotated into these",
     )
 
 
@@ -286,7 +286,7 @@ def momentum_rows(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "momentum_rows",
         worst(one, every(robots, states)),
         "rows moved to the centre of mass against the centroidal momentum matrix, summed body by body; M_b against the"
-        " momentum of the robot moving as one body",
+        " momentum of the robot moving as one rigid body",
     )
 
 
@@ -304,7 +304,7 @@ def skew_property(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "S = dM/dt - 2C, dM/dt by differentiation along the motion. Our copy of the slides, converted from handwriting,"
         f" has M - 2C, for which |S + Sᵀ| / |S| is {min(printed):.2g} at least: no choice of C makes it skew. The same"
         " copy has ẍ for ẋ in the base's velocity, C q̈ for C q̇ and q̇ for q in the minimal coordinates: it loses and"
-        " adds dots, so the slip is not held against the slides",
+        " adds dots, so this is not counted against the slides",
     )
 
 

@@ -1,4 +1,4 @@
-"""Every numbered equation of Yan et al. 2021, evaluated beside mechanics written apart; errata as printed."""
+"""Every numbered equation of Yan et al. 2021, compared with independent mechanics; errata as printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME, STATES = "yan2021", 3
 
 
 def claims(robot: Robot) -> list[Claim]:
-    """Check every equation but (6) and (24), which are claims of their own."""
+    """Check every equation except (6) and (24), which are separate claims."""
     found = {
         "eq_inverse": _inverse(robot),
         "eq_screws": 0.0,
@@ -57,7 +57,7 @@ def claims(robot: Robot) -> list[Claim]:
 
 
 def _toes_below(robot: Robot) -> Claim:
-    """(1): q2 of feet below the hip, in the plane of the leg, by (5) and (6) set right."""
+    """Check (1): q2 of feet below the hip, in the plane of the leg, by (5) and the corrected (6)."""
     leg, rng, outside, count = leg_geometry(robot, LEGS[0]), np.random.default_rng(34), 0, 0
     thigh, shank = leg.thigh.length, leg.shank.length
     largest, example = 0.0, np.zeros(3)
@@ -77,15 +77,15 @@ def _toes_below(robot: Robot) -> Claim:
         "erratum_1",
         100.0 * outside / count,
         f"{count} solutions for feet below the hip and within reach; at most"
-        f" {np.degrees(largest):.0f} degrees, of a foot at ({example[1]:.2f}, {example[2]:.2f}) m. By the paper's own"
-        " (6) it is q2 = π/2 + ϕ - φ, which is beyond π/2 wherever ϕ > φ. As an assumption that leaves out the leg's"
-        " plane above the roll axis, y < 0 is enough.",
+        f" {np.degrees(largest):.0f} degrees, of a foot at ({example[1]:.2f}, {example[2]:.2f}) m. By (6) of the"
+        " paper, q2 = π/2 + ϕ - φ, which is beyond π/2 wherever ϕ > φ. To exclude the leg's plane above the roll"
+        " axis, the assumption y < 0 suffices.",
         holds=outside == 0,
     )
 
 
 def _inverse(robot: Robot) -> float:
-    """Angles by (2)-(5), the knee's set right, and the foot by mechanics written apart."""
+    """Check angles by (2)-(5), with the corrected knee, and the foot by independent mechanics."""
     rng, worst = np.random.default_rng(33), 0.0
     for _ in range(50):
         leg = LEGS[int(rng.integers(4))]
@@ -107,7 +107,7 @@ def _inverse(robot: Robot) -> float:
 
 
 def _paths(robot: Robot) -> float:
-    """(22) integrated by hand, and (25): feet of the planned joints where the plan wants them."""
+    """Check (22) integrated by hand, and (25): feet of the planned joints against the plan."""
     profile, time = trapezoid(0.4, 0.5, 2.0)
     worst, ramp = abs(time - (0.4 / 0.5 + 0.5 / 2.0)) / time, 0.25
     for t in np.linspace(0.0, time, 31):
@@ -132,7 +132,7 @@ def _paths(robot: Robot) -> float:
 
 
 def _constraint_screws(robot: Robot) -> float:
-    """(13): what a joint's constraints do work on, with its motion screw in their place, beside that screw itself."""
+    """Check (13): replace constraint screws by the motion screw, and compare the motions on which they do work."""
     body = robot.tree.bodies[3]
     motion = screw.motion_screw(body.kind, body.axis)
     right = float(np.abs(screw.constraint_screws(body.kind, body.axis).T @ motion).max())
@@ -141,24 +141,25 @@ def _constraint_screws(robot: Robot) -> float:
 
 
 def _ellipse() -> float:
-    """(23): the way from s = 0 to π, beside the step L."""
+    """Check (23): the path from s = 0 to π, against the step L."""
     L = 0.15
     x = [L + L * np.cos(np.pi - s) for s in (0.0, np.pi)]
     return abs((x[1] - x[0]) / L - 1.0)
 
 
-_BESIDE = "Beside mechanics written apart, in world axes"
+_BESIDE = "Compared with independent mechanics in world axes"
 NOTES = {
-    "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with the knee of (6) set right.",
+    "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with (6) corrected for the knee.",
     "eq_screws": f"{_BESIDE}; {STATES} random states. Labels of (8): the knee of leg 2 is called S_31, and no S_33"
     " is given.",
     "eq_system": f"{_BESIDE}: torques with foot forces and base acceleration given, and accelerations in the air."
-    " With two"
-    " or more feet down and nothing measured inverse dynamics has many solutions (a trot's C is 84 x 84 of rank 83).",
+    " With two or more feet down and no measured forces, inverse dynamics has many solutions (a trot's C is 84 x 84 of"
+    " rank 83).",
     "eq_paths": "(22) integrated by hand; (25) by the feet of the planned joints.",
-    "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: printed, a joint's"
-    " constraints would do work on its motion.",
-    "erratum_15": "Row L11 has -1 at r21 and m21: leg 2 hangs on the body, not on L11. Every column of C for a joint"
+    "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: as printed, a"
+    " joint's constraints would do work on its motion.",
+    "erratum_15": "Row L11 has -1 at r21 and m21: leg 2 is attached to the body, not to L11. Every column of C for a"
+    " joint"
     " between two links sums to 0; this one to -1. (20) belongs to a trot: the walk of the text has s1, s2, s4.",
     "erratum_23": "x = x_pre + L + L cos(π - s) travels 2 L: L is half a step there, and s runs from 0 to π.",
 }
