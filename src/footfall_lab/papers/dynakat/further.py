@@ -97,7 +97,8 @@ def _several(count: int) -> Claim:
         NAME,
         "fabrik_several_end_effectors",
         100.0 * reached / count,
-        f"{count} random trees of balls: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on it;"
+        f"{count} random trees of ball joints: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on"
+        f" it;"
         f" median {np.median(made):.0f} iterations, at most {MOST}, from another random posture.",
     )
 
@@ -115,7 +116,7 @@ def _exact(count: int) -> Claim:
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
-        f"Five links of balls, {count} targets. The error shrinks by a constant factor per iteration: after 200"
+        f"Five links with ball joints, {count} targets. The error shrinks by a constant factor per iteration: after 200"
         " iterations it is"
         f" {np.median(later):.0e} m, at the level of rounding.",
         holds=min(left) > 1e-15,

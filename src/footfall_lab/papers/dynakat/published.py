@@ -83,7 +83,7 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         )
         for m, (u, far, s) in found.items()
     ]
-    header = ("method", "median", "95 %", "not reached [%]", "µs a target")
+    header = ("method", "median", "95 %", "not reached [%]", "µs per target")
     claim = assess(
         "dynakat",
         "fig1_as_published",
