@@ -154,8 +154,7 @@ class Spines:
         note = f"{_words(case)}: {reported}, sag included."
         return assess(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
 
-    # -- presentation
-    # ----------------------------------------------------------------------------------------------------
+    # -- presentation --------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         header = (
             "gait",

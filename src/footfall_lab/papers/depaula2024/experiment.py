@@ -420,8 +420,7 @@ class TrotFindings:
             holds=stands(self.ours) and stands(self.theirs) and min(ours, theirs) > 0.1,
         )
 
-    # -- presentation
-    # ----------------------------------------------------------------------------------------------------
+    # -- presentation --------------------------------------------------------------------------------------------------
     def summary(self, first: TrotFindings) -> str:
         """Return the question and the results, for the head of the report."""
         e, size = self.decided, len(self.family.members)

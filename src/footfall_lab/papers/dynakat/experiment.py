@@ -405,8 +405,7 @@ class LegFindings:
         }
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _mcg(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> tuple[ndarray, ndarray, ndarray]:
     return mass_matrix(robot, q), coriolis_matrix(robot, q, v), gravity_terms(robot, q)
 

@@ -49,7 +49,7 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
     ]
 
 
-# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 -------------------------------------
+# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 --------------------------------------------
 def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
     """Return the points of a chain whose first point is moved, each of the others pulled after it at its length."""
     found = [first]

@@ -38,8 +38,7 @@ SETS = {"within": "within reach", "straight": "a leg that is nearly straight", "
 _SWEEPS = 20  # sweeps in which hinges follow the published points
 
 
-# -- a chain of ball joints
-# ------------------------------------------------------------------------------------------------
+# -- a chain of ball joints --------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
 ) -> tuple[Scalar, ...]:
@@ -176,8 +175,7 @@ def on_hard_targets(robot: Robot, count: int) -> Table:
     return Table(f"{robot.name}: hard targets, {count} each, from standing", header, tuple(rows), note)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"]:
     d = random.normal(size=(count, 3))
     return d / np.linalg.norm(d, axis=1, keepdims=True)

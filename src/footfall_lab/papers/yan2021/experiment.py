@@ -503,8 +503,7 @@ class WalkFindings:
         return Table("Plans followed in simulation", header, tuple(rows)), drives.table(self.controlled)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _placed(robot: Robot, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "nj"]:
     out = np.zeros(robot.nj)
     out[list(joints)] = angles
