@@ -154,7 +154,7 @@ def _changes_gait(robot: Robot) -> Claim:
         NAME,
         "oscillators_change_gait",
         off,
-        f"{before:.2f} cycles from the phases of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
+        f"{before:.2f} cycles is the phase error of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
         f" {(speeds[3] - speeds[2]) / 3.99:.3f} m/s after; {'it fell' if rec.meta['fell'] else 'upright throughout'}.",
         holds=sim.stopped is None and not rec.meta["fell"] and off <= 0.05,
     )
