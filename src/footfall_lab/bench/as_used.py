@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:

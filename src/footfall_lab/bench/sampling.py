@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -34,6 +33,7 @@ from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.simulated_second import quiet_mujoco
 from footfall_lab.bench.timing import Task, interleaved, pinned
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel

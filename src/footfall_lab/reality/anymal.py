@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -34,6 +33,7 @@ from footfall.spatial.gravity import GRAVITY, STANDARD
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from footfall_lab.verify import pinocchio
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 KP, KD, HEIGHT, STAND_TIME = 40.0, 1.0, 0.54, 250.0
 LIFT, FLIGHT, DROP_HEIGHT = 1.0, 2.0, 2.0  # [s], [s], [m]

@@ -7,11 +7,11 @@ times the work of the unrolled factorization, and compiles thirty times as fast 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import ldl, ldl_solve
 from nptrace.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
 from nptrace.solve.precision import reachable

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.precision import reachable
 from nptrace.solve.riccati import Gains, before, riccati_step
 

@@ -214,7 +214,6 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
     snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
 
 
-@functools.cache
 def _keeps_more(kind: type) -> bool:
     """Return whether objects have state besides their attributes, as those of compiled standard classes have."""
     compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)

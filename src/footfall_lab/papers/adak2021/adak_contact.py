@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.complementarity import Complementarity
@@ -31,6 +30,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace import select
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

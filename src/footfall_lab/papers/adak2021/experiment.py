@@ -6,12 +6,15 @@ Its claims about contact are measured in ``adak_contact``, those of its survey a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import ndarray
 
+from footfall.compiling import compile
 from footfall.dynamics import bias_terms, coordinates, mass_matrix
-from footfall.dynamics.formalisms import lagrange
+from footfall.dynamics.formalisms import lagrange, link_jacobians
 from footfall.dynamics.random_states import random_states
 from footfall.kinematics import feet_jacobian
 from footfall.robot import library
@@ -21,9 +24,11 @@ from footfall.spatial.rotation import euler_rates_to_body, from_euler
 from footfall_lab.bench import formalisms
 from footfall_lab.bench.report import spelled
 from footfall_lab.bench.timing import Row
-from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims
-from footfall_lab.papers.adak2021.spine_claims import Spines
+from footfall_lab.papers.adak2021 import adak_contact, equations, painleve, spine_claims, spine_reach
+from footfall_lab.papers.adak2021.spine_claims import Starts
 from footfall_lab.papers.claims import Claim, Outcome, Table, assess
+from footfall_lab.papers.timing import best_times
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -71,6 +76,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         _share_of_legs(robot),
         _agreement(robot),
         _decoupled(robot),
+        _sparse(robot),
         _invertible(robot),
         painleve.claim(),
         *_euler_angles(),
@@ -78,8 +84,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
         *equations.claims(),
     ]
     contact = adak_contact.measure(robot, quick)
-    reported("spines", 0, 1)
-    spines = Spines.run()
+    starts = Starts.run(lambda start, count: reported("spines", start, count))
+    spines = starts.each[0]
     settings = {
         "robot": "spined: topology and box inertias as published, lengths and masses chosen (the paper prints none)",
         "coordinates": "Euler angles XYZ, position, joints; C is the vector of eq. (27)",
@@ -88,7 +94,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     figures = {"table2": _figure(rows), **contact.figures, "spines": spines.figure()}
     captions = {"table2": _CAPTION, **contact.captions, "spines": spine_claims.CAPTION}
     tables = (_table(rows, operations), *contact.tables, spines.table())
-    claims += [*contact.claims, *spines.claims()]
+    claims += [*contact.claims, *starts.claims(), *spine_reach.claims(robot)]
     return Outcome(
         experiment=NAME,
         title=TITLE,
@@ -157,6 +163,52 @@ def _decoupled(robot: Robot) -> Claim:
         f"{int(zero.sum())} of {zero.size} elements. Blocks of diagonal legs are {'' if apart else 'not '}all zero;"
         " legs at the same end of the body also share only the body.",
     )
+
+
+def _sparse(robot: Robot) -> Claim:
+    """M by (20) from all columns of the link Jacobians, and from those that are not zero; a solve beside."""
+    from scipy.sparse import csc_matrix
+    from scipy.sparse.linalg import spsolve
+
+    states = random_states(robot, 256, seed=4)
+    bodies = [
+        [*link_jacobians.masses(robot, coordinates.to_euler_coordinates(robot, q, "xyz"), "xyz")] for q in states.q
+    ]
+    J = np.array([[np.vstack([b.J_v, b.J_omega]) for b in each] for each in bodies])
+    inertia = np.zeros((*J.shape[:2], 6, 6))
+    inertia[:, :, :3, :3] = np.array([[b.mass * np.eye(3) for b in each] for each in bodies])
+    inertia[:, :, 3:, 3:] = np.array([[b.tensor for b in each] for each in bodies])
+    used = [tuple(np.flatnonzero(np.any(J[:, k] != 0.0, axis=(0, 1))).tolist()) for k in range(J.shape[1])]
+    every = [tuple(range(robot.nv))] * len(used)
+    calls, found = {}, {}
+    for name, columns in (("nonzero", used), ("all", every)):
+        function = compile(_summed, None, J[0], inertia[0], columns=tuple(columns), target="batch", verify=False)
+        calls[name], found[name] = partial(function, J, inertia), function(J, inertia)
+    M = found["all"][0]
+    b, stored = np.ones(robot.nv), csc_matrix(M)
+    calls |= {"dense": partial(np.linalg.solve, M, b), "sparse": partial(spsolve, stored, b)}
+    took = best_times(calls)
+    apart = float(np.abs(found["nonzero"] - found["all"]).max() / np.abs(M).max())
+    return assess(
+        NAME,
+        "sparse_matrices_save_time",
+        took["nonzero"] / took["all"],
+        f"{1e9 * took['nonzero'] / 256:.0f} against {1e9 * took['all'] / 256:.0f} ns, many states in a call; they agree"
+        f" to {apart:.0e}. Kept as a sparse matrix afterwards it saves nothing at this size: a solve with M takes SciPy"
+        f" {1e6 * took['sparse']:.0f} us sparse and {1e6 * took['dense']:.0f} us dense.",
+    )
+
+
+def _summed(
+    J: Float[ndarray, "n 6 nv"], inertia: Float[ndarray, "n 6 6"], columns: tuple[tuple[int, ...], ...]
+) -> Float[ndarray, "nv nv"]:
+    """M by (20), from some columns of each link's Jacobian."""
+    total = np.zeros((J.shape[2], J.shape[2]))
+    for k, used in enumerate(columns):
+        part = J[k][:, list(used)]
+        place = np.eye(J.shape[2])[list(used)]
+        total = total + place.T @ (part.T @ (inertia[k] @ part)) @ place
+    return total
 
 
 def _agreement(robot: Robot) -> Claim:

@@ -7,13 +7,13 @@ continuous time no force satisfies the laws. In discrete time, eqs. (28)-(32), a
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.coulomb import ContactProblem, residuals
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.spatial.gravity import STANDARD
 from footfall_lab.papers.claims import Claim, assess
+from nptrace.array_types import Float
 
 NAME = "adak2021"
 FRICTION, STEP = 2.0, 1e-3  # registered

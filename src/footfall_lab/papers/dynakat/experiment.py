@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import gait
@@ -36,6 +35,7 @@ from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.dynakat import figures, further, leg_race, margins, published, rhythm
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, Racer, best_time
 from footfall_lab.papers.registered import setup
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -202,24 +202,18 @@ class LegFindings:
 
     def singular(self) -> Claim:
         """Assess starts from straight legs, and targets on the edge of reach."""
-        leg, random = leg_chain(self.robot, "LF"), np.random.default_rng(1)
-        count = 100 if self.quick else 1000
+        leg, count = leg_chain(self.robot, "LF"), 100 if self.quick else 1000
+        targets, starts, _ = further.singular_cases(self.robot, count)
         straight = np.zeros(len(leg))
-        starts, targets = [], []
-        for k in range(count):
-            posture = np.array([random.uniform(-0.8, 0.8), random.uniform(-0.5, 0.5), 0.0, 0.0])
-            bent = posture + np.array([0.0, 0.0, random.uniform(0.8, 1.6), random.uniform(-1.0, 0.0)])
-            starts.append(straight if k % 2 else bent)  # from a stretched leg, and to one
-            targets.append(foot_position(leg, bent if k % 2 else posture))
         found = {}
         for method in ("fabrik", "levenberg"):
             solve = compile(
                 leg_race.reach, self.robot, straight[:3], straight, target="batch", method=method, iterations=1000
             )
-            found[method] = solve(np.stack(targets), np.stack(starts))
+            found[method] = solve(targets, starts)
         left = found["fabrik"][1]
         near, there = left <= COARSE, left <= FINE
-        closed = compile(leg_race.closed, self.robot, straight[:3], target="batch")(np.stack(targets))[1]
+        closed = compile(leg_race.closed, self.robot, straight[:3], target="batch")(targets)[1]
         edge = manipulability(foot_jacobian(leg, straight)[1])
         return assess(
             NAME,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -25,6 +24,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.dynakat import leg_race
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, MOST
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 LINKS, LENGTH = 10, 0.1  # of the chain; [m]
 ON_A_CHAIN = {

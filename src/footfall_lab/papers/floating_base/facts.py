@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from scipy.optimize import linprog
 
@@ -24,6 +23,7 @@ from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.claims import assess as assess_claim
 from footfall_lab.papers.registered import Value, registration
 from footfall_lab.verify.laws import rate_along
+from nptrace.array_types import Float
 
 NAME = "floating_base"
 ROUNDING = registration().bounds["identity"].value  # relative error up to which an identity holds

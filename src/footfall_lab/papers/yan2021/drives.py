@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, Sensed
@@ -21,6 +20,7 @@ from footfall.spatial.gravity import weight_of
 from footfall_lab.papers.claims import Claim, Table, assess, range_of
 from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
+from nptrace.array_types import Float
 
 PD, WEIGHT, SCREW = "joint PD", "with gravity feedforward", "screw torques"
 RUNS = ("walk", "trot", "yaw")
@@ -242,4 +242,31 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
         f" friction the same belts give {smooth / rigid:.2f} times: burrs occur, and are due to backlash, as the paper"
         f" says. With one value changed: {', '.join(f'{name} {value:.2f}' for name, value in others.items())}.",
         spread=range_of([whole / rigid, *others.values()], None, "choices of backlash, rotors and belts", (0.0, 100.0)),
+    )
+
+
+PRECISE = 1.0 / 15.0  # of the chosen play: one minute of arc
+LEFT = 0.1  # of the burrs, at most, for them to be eliminated
+
+
+def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
+    """Whether precise gears and control by the model leave nothing of the burrs."""
+    rough = {}
+    for name, play in (("rigid", None), ("chosen", 1.0), ("precise", PRECISE)):
+        armatures = {f"{joint}.armature": J for joint, J in zip(robot.joint_names, rotor_inertias(robot))}
+        subject = robot.replace(armatures) if play is None else robot
+        joints = JointModel() if play is None else drives(robot, play)
+        controller = controllers(plan)[SCREW]
+        start = standing_start(subject, PlanFollower(plan=plan, kp=KP, kd=KD))
+        rec = Simulation(subject, controller, joints=joints, start=start).run(plan.duration + 0.3)
+        rough[name] = roughness(Run(subject, plan, rec, PlanFollower(plan=plan, kp=KP, kd=KD)))
+    left = (rough["precise"] - rough["rigid"]) / (rough["chosen"] - rough["rigid"])
+    words = ", ".join(f"{name} {1e3 * value:.2f}" for name, value in rough.items())
+    return assess(
+        "yan2021",
+        "burrs_can_be_eliminated",
+        rough["precise"] / rough["rigid"],
+        f"{words} mrad/s, rigid drives and gears of 15 minutes and of one minute of arc, torques by the screw system:"
+        f" {100.0 * left:.0f} % of the burrs are left. The belt's friction is as it was.",
+        holds=rough["chosen"] > rough["rigid"] and left <= LEFT,
     )

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile as compiled
@@ -18,6 +17,7 @@ from footfall.dynamics.formalisms.screw_system import screw_inverse_dynamics
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import POSTURE_LIMITS_DEG
 from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, leg_inverse
 from footfall.recording.recording import Recording
@@ -54,6 +54,7 @@ from footfall_lab.papers.yan2021.runs import (
     timed,
     xiling,
 )
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,14 +118,18 @@ class WalkFindings:
             *self._branches(),
             *self._continuous(),
             self._half_time(),
+            self._half_steps(),
             self._three_feet(),
             assess(NAME, "coordinates_are_simplified", None),
+            assess(NAME, "more_stable_movements", None),
             self._matches(),
             self._jump(),
+            self._cause(),
             self._postures(),
             self._yaw(),
             self._tracking(),
             drives.burrs(self.drives, self.driven_walks, self.burrs),
+            drives.eliminated(self.robot, self.runs["yaw"].plan),
             self._loop(),
             *self._within_motor(),
             *self._from_sensors(),
@@ -221,6 +226,22 @@ class WalkFindings:
             " half in uniform motion, since two feet step at once; a walk also takes longer to start.",
         )
 
+    def _half_steps(self) -> Claim:
+        """The body's way in the swings of the trot, by its plan."""
+        plan, swing = self.runs["trot"].plan, SWING_TIME
+        begins, ends = plan.rest, plan.duration - plan.rest  # type: ignore[attr-defined]
+        count = round((ends - begins) / swing)
+        x = plan.at(np.linspace(begins, ends, count + 1)).position[0]
+        ways = np.diff(x) / np.median(np.diff(x))
+        worst = max((ways[0], ways[-1]), key=lambda way: abs(way - 0.5))
+        return assess(
+            NAME,
+            "half_step_in_the_same_time",
+            float(worst),
+            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to even speed at a"
+            " constant acceleration it is a half exactly.",
+        )
+
     def _three_feet(self) -> Claim:
         walk = self.runs["walk"]
         planned = np.array(walk.plan.stands(np.linspace(0.0, walk.plan.duration, 2001)))  # type: ignore[attr-defined]
@@ -268,6 +289,30 @@ class WalkFindings:
             f"Median change within {2e3 * window:.0f} ms: {lands:.1f} N m at {len(when[1::2])} touchdowns of"
             f" {KNEE[:2]}, {lifts:.1f} N m at lift-offs, {quiet:.1f} N m at other times. Our plan unloads a foot"
             " before it lifts; the contact forces in the paper vanish instantly.",
+        )
+
+    def _cause(self) -> Claim:
+        """How much of the change at the switches is left without what the foot's own force makes of the torque."""
+        walk = self.runs["walk"]
+        rec, knee, foot = walk.rec, walk.joint(KNEE), self.robot.foot_index(KNEE[:2])
+        shares, apart, width = [], 10e-3, 5e-3
+        for t in switches(walk):
+            rows = np.flatnonzero(np.abs(np.abs(rec.time - t) - apart - 0.5 * width) <= 0.5 * width)
+            after = rec.time[rows] > t
+            J = [feet_jacobian(self.robot, rec.q[k], "contact", np.eye(3))[foot, 3:, 6 + knee] for k in rows]
+            external = -np.einsum("kj,kj->k", np.array(J), rec.force[rows, foot])
+            torque = rec.torque[rows, knee]
+            change, left = (float(x[after].mean() - x[~after].mean()) for x in (torque, torque - external))
+            shares.append(abs(left / change))
+        lifts, lands = float(np.median(shares[0::2])), float(np.median(shares[1::2]))
+        return assess(
+            NAME,
+            "switch_jumps_by_external_forces",
+            max(lifts, lands),
+            f"What is left of the change without the foot's own force: {lands:.2f} at touchdowns, {lifts:.2f} at"
+            " lift-offs. The impact between, a few milliseconds long, is balanced by accelerations and hardly by the"
+            " motor: the torque changes because the foot carries.",
+            holds=max(lifts, lands) <= 0.5,
         )
 
     def _within_motor(self) -> list[Claim]:
