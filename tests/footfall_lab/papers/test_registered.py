@@ -135,7 +135,7 @@ def test_a_changed_a_new_and_a_lost_verdict_are_all_told() -> None:
     outcome = Outcome(experiment="adak2021", title="title", summary="", claims=claims)
     assert recorded.changes(outcome, kept(dof_20="does_not_hold", gone="holds")) == [
         "dof_20 is assessed as holds, on record is does_not_hold: printed 20, measured 20.0",
-        "legs_carry_quarter_of_mass is assessed as not_testable and has no verdict on record",
+        "legs_carry_quarter_of_mass is assessed as not_testable and has no recorded verdict",
         "gone is recorded and was not assessed",
     ]
 

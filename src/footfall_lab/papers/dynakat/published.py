@@ -87,9 +87,9 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         "dynakat",
         "fig1_as_published",
         max(ratios),
-        f"{count} targets. It takes {ratios[0]:.2g} of the iterations of {ON_A_CHAIN[fewest]} and {ratios[1]:.2g} of the time of"
-        f" {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations. On its"
-        " original kind of chain the claim holds; a leg has hinges.",
+        f"{count} targets. It takes {ratios[0]:.2g} of the iterations of {ON_A_CHAIN[fewest]} and {ratios[1]:.2g} of"
+        f" the time of {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations."
+        " On its original kind of chain the claim holds; a leg has hinges.",
     )
     return claim, Table(
         f"{count} targets, a chain of {LINKS} balls",
