@@ -44,7 +44,7 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     """Record the content of an object, and visit what it holds."""
     if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
         snapshot.note(label, id(value))
-    elif isinstance(value, (logging.Logger, logging.Handler)):  # of which a tree of others is in reach
+    elif isinstance(value, (logging.Logger, logging.Handler)):  # these refer to a tree of others
         snapshot.guard.all_of(vars(value))
         snapshot.undo.append(functools.partial(vars(value).update, vars(value).copy()))
         snapshot.note(label, id(value), [(name, x) for name, x in vars(value).items() if type(x) in PLAIN])
@@ -55,7 +55,7 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
         _visit_array(snapshot, value.view(np.ndarray), label)
         if type(value) is not np.ndarray and not isinstance(value, np.memmap):
             snapshot.note(label, snapshot.see(type(value), label), snapshot.attributes(value, label))
-    elif isinstance(value, np.void):  # a row of a structured array, which may be its view
+    elif isinstance(value, np.void):  # a row of a structured array, possibly a view of it
         snapshot.guard.is_complete = False
         snapshot.note(label, str(value.dtype), id(value) if value.dtype.hasobject else value.tobytes())
     elif isinstance(value, np.flatiter):
@@ -172,7 +172,7 @@ def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool
         snapshot.guard.attributes(value, "default_factory")
         snapshot.note(label, snapshot.see(value.default_factory, f"{label}.default_factory"))
     kind = type(value)
-    if kind.__module__ not in ("builtins", "collections"):  # it may answer for keys that it lacks
+    if kind.__module__ not in ("builtins", "collections"):  # it may return values for missing keys
         snapshot.see(kind, kind.__name__)
     snapshot.note(label, kind.__name__, len(value), inside, snapshot.attributes(value, label))
     return True

@@ -166,7 +166,7 @@ def _decoupled(robot: Robot) -> Claim:
 
 
 def _sparse(robot: Robot) -> Claim:
-    """M by (20) from all columns of the link Jacobians, and from those that are not zero; a solve beside."""
+    """Compare M by (20) from all columns of the link Jacobians, from nonzero columns only, and with a solve."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import spsolve
 
@@ -202,7 +202,7 @@ def _sparse(robot: Robot) -> Claim:
 def _summed(
     J: Float[ndarray, "n 6 nv"], inertia: Float[ndarray, "n 6 6"], columns: tuple[tuple[int, ...], ...]
 ) -> Float[ndarray, "nv nv"]:
-    """M by (20), from some columns of each link's Jacobian."""
+    """Return M by (20), from some columns of each link's Jacobian."""
     total = np.zeros((J.shape[2], J.shape[2]))
     for k, used in enumerate(columns):
         part = J[k][:, list(used)]

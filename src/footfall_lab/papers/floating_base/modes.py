@@ -147,7 +147,7 @@ def one_legged(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
 
 
 def embedded(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
-    """Velocities of the feet that stand, by a random velocity in the minimal coordinates of every mode."""
+    """Assess the velocities of standing feet for random velocities in the minimal coordinates of every mode."""
     rng, errors = np.random.default_rng(13), [0.0]
     for robot, q, *_ in every(robots, states):
         J = contact_jacobian(robot, q)

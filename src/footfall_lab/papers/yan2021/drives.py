@@ -245,12 +245,12 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
     )
 
 
-PRECISE = 1.0 / 15.0  # of the chosen play: one minute of arc
-LEFT = 0.1  # of the burrs, at most, for them to be eliminated
+PRECISE = 1.0 / 15.0  # fraction of the chosen backlash: one minute of arc
+LEFT = 0.1  # largest fraction of the burrs that may remain
 
 
 def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
-    """Whether precise gears and control by the model leave nothing of the burrs."""
+    """Assess whether precise gears and model-based control eliminate the burrs."""
     rough = {}
     for name, play in (("rigid", None), ("chosen", 1.0), ("precise", PRECISE)):
         armatures = {f"{joint}.armature": J for joint, J in zip(robot.joint_names, rotor_inertias(robot))}

@@ -227,7 +227,7 @@ class WalkFindings:
         )
 
     def _half_steps(self) -> Claim:
-        """The body's way in the swings of the trot, by its plan."""
+        """Assess the displacement of the body in the swings of the trot, by its plan."""
         plan, swing = self.runs["trot"].plan, SWING_TIME
         begins, ends = plan.rest, plan.duration - plan.rest  # type: ignore[attr-defined]
         count = round((ends - begins) / swing)
@@ -292,7 +292,7 @@ class WalkFindings:
         )
 
     def _cause(self) -> Claim:
-        """How much of the change at the switches is left without what the foot's own force makes of the torque."""
+        """Assess the change of torque at contact switches without the contribution of the foot's force."""
         walk = self.runs["walk"]
         rec, knee, foot = walk.rec, walk.joint(KNEE), self.robot.foot_index(KNEE[:2])
         shares, apart, width = [], 10e-3, 5e-3
