@@ -194,7 +194,7 @@ def _sparse(robot: Robot) -> Claim:
         "sparse_matrices_save_time",
         took["nonzero"] / took["all"],
         f"{1e9 * took['nonzero'] / 256:.0f} against {1e9 * took['all'] / 256:.0f} ns, many states in a call; they agree"
-        f" to {apart:.0e}. Kept as a sparse matrix afterwards it saves nothing at this size: a solve with M takes SciPy"
+        f" to {apart:.0e}. A sparse matrix then saves nothing at this size: a solve with M takes SciPy"
         f" {1e6 * took['sparse']:.0f} us sparse and {1e6 * took['dense']:.0f} us dense.",
     )
 

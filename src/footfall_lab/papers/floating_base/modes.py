@@ -159,8 +159,8 @@ def embedded(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "constraints_are_embedded",
         worst(errors),
-        "a random velocity in the coordinates of every mode; velocities of the feet that stand, over the largest of all"
-        " feet, or 1 m/s",
+        "a random velocity in the coordinates of every mode; velocities of the standing feet, relative to the largest"
+        " of all feet, or 1 m/s",
     )
 
 
@@ -186,8 +186,7 @@ def minimal_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim
     return assess(
         "minimal_dynamics",
         _hopper_error(),
-        "20 random states; the torques of the joints are mapped by the derivative of the one set of coordinates by the"
-        " other",
+        "20 random states; joint torques are mapped by the derivative of one set of coordinates by the other",
     )
 
 

@@ -267,6 +267,6 @@ def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
         "burrs_can_be_eliminated",
         rough["precise"] / rough["rigid"],
         f"{words} mrad/s, rigid drives and gears of 15 minutes and of one minute of arc, torques by the screw system:"
-        f" {100.0 * left:.0f} % of the burrs are left. The belt's friction is as it was.",
+        f" {100.0 * left:.0f} % of the burrs remain. The friction of the belt is unchanged.",
         holds=rough["chosen"] > rough["rigid"] and left <= LEFT,
     )
