@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand
@@ -22,6 +21,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
 from footfall_go2.messages import LowCmd, LowState, WirelessController
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 LEGS = ("RF", "LF", "RH", "LH")  # in the order of the messages
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0  # "no command"

@@ -30,7 +30,7 @@ def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: 
     """Return the sum of a cost over ticks; it can be traced and differentiated.
 
     Args:
-        model: What is simulated.
+        model: The model that is simulated.
         state: State at the start.
         inputs: User's command and pushes.
         ticks: Number of ticks.

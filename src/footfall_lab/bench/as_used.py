@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class OwnTrot(Controller):
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
         piece = (t + 0.1 / self.rate) / HELD  # the last one, once all have passed
@@ -205,7 +205,7 @@ def native_task(name: str = _NATIVE) -> Task:
     return Task(name=name, run=work, per="robot-step", items=_PEER * _STEPS)
 
 
-def peer_task(name: str, **options: Given) -> Task:
+def peer_task(name: str, **options: object) -> Task:
     """Return the task of mujoco.rollout on the first robots of the crowd, in the calling thread."""
     mj, those = mujoco.library(), crowd(DT)
     from mujoco import rollout as mujoco_rollout

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -21,6 +20,7 @@ from footfall_lab.bench.horizon import Horizon
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
-Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping
-and CuPy. One, two and four threads per robot are timed side by side.
+Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy and
+CuPy. One, two and four threads per robot are timed side by side.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from footfall.sim.gpu import GpuBatch
 
 SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
-BLOCKS = {1: (64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
+BLOCKS = {1: (32, 64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
 USED_SIZES = (4096, 16384, 65536)
 USED = {  # settings of robots as used: (dt [s], contact model or None for the default)

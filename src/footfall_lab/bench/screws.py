@@ -17,7 +17,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -39,6 +38,7 @@ from footfall.robot.model.description import Robot
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.machine_callables import Batch
 from nptrace.solve.factor import ldl, ldl_solve
 

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +30,7 @@ from footfall_lab.bench import subject
 from footfall_lab.bench.peers import MuJoCoStand
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Row, Task, interleaved, pinned
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 METHOD = (

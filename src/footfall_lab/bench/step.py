@@ -114,7 +114,7 @@ def batch_tasks(model: Robot | None = None) -> list[Task]:
     return tasks
 
 
-def _advancing(name: str, function: Function, state: PyTree, *rest: PyTree, robots: int = 1) -> Task:
+def _advancing(name: str, function: Function, state: object, *rest: object, robots: int = 1) -> Task:
     """Return tasks for steps inside one compiled call, less a call without steps."""
     run = functools.partial(_advance, function, state, *rest)
     return Task(name=name, run=run, per="robot-step", items=robots, empty=functools.partial(run, 0))

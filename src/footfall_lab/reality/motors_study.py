@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, Encoders, Hanging
@@ -20,6 +19,7 @@ from footfall.errors import FootfallError
 from footfall.loading import load
 from footfall_lab.papers.claims import Claim, Table, beside_others
 from footfall_lab.reality.motors_mujoco import mujoco_angles, mujoco_motors
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

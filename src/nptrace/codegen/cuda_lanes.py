@@ -13,6 +13,8 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
+import numpy as np
+
 from nptrace.codegen.c_emitter import Body, CEmitter
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
@@ -194,7 +196,8 @@ class LaneBody(Body):
         """A constant that differs from lane to lane is an integer before the program runs."""
         if operand not in self.program.wide or not self.is_number(operand):
             return super().whole(operand, x, n)
-        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(list(self.constants[operand]))]
+        values: list[float] = np.ravel(self.constants[operand]).tolist()
+        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(values)]
         return f"({at_lane(clamped)})"
 
     def load(self, area: str, offset: int) -> str:
@@ -222,6 +225,8 @@ def _chosen(values: Sequence[str]) -> str:
         return f"lane & 1 ? {b} : {a}"
     if a == b and c == d:
         return f"lane & 2 ? {c} : {a}"
+    if a == d and b == c:
+        return f"(lane + 1) & 2 ? {b} : {a}"
     return f"LANE(lane, {a}, {b}, {c}, {d})"
 
 

@@ -93,7 +93,7 @@ class Scalar:
     __complex__ = __float__
 
     def __int__(self) -> int:
-        raise refusal("a traced value is not an integer: use np.floor, or lookup(table, i) to index by it")
+        raise refusal("a traced value is not a whole number: use np.floor, or lookup(table, i) to index by it")
 
     def __index__(self) -> int:
         raise refusal("a traced value cannot index an array or count a loop: use lookup(table, i), repeat(n, ...)")

@@ -213,7 +213,7 @@ def argument_names(function: Callable, count: int, names: Sequence[str] | None =
     return found[:count] + [f"argument{k}" for k in range(len(found[:count]), count)]
 
 
-def positions(which: Given, names: Sequence[str], what: str) -> tuple[int, ...]:
+def positions(which: object, names: Sequence[str], what: str) -> tuple[int, ...]:
     """Return argument positions from positions, names, or a sequence of both."""
     out = []
     for w in which if isinstance(which, (tuple, list)) else (which,):

@@ -281,7 +281,7 @@ def describe(pytree: object) -> dict[str, object]:
     return spec
 
 
-def from_spec(spec: Given) -> Rebuild:
+def from_spec(spec: object) -> Rebuild:
     """Return the rebuild function (leaves to pytree) of a description. Raises for a damaged description."""
     try:
         example = _example(spec)

@@ -44,7 +44,7 @@ class Arithmetic:
         try:
             value = float(value)
         except OverflowError:
-            raise refusal("an integer is too large for a float") from None
+            raise refusal("a whole number is too large for a float") from None
         if value != value:
             value = math.nan  # one NaN, so that two traces can be compared
         key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are different constants

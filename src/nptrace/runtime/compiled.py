@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import errors
-from nptrace._types import Given
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
 from nptrace.errors import InputError
@@ -61,7 +60,7 @@ def compile(
     verify: bool = True,
     names: Sequence[str] | None = None,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -130,7 +129,7 @@ def assemble(
     lanes: int | None = None,
     cache: CacheChoice = True,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -267,7 +266,7 @@ def load(
 
 
 def _fits(
-    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: Given
+    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: object
 ) -> bool:
     """Return whether stored code takes these arguments, in case the key is not specific enough."""
     sig: Signature = found.signature

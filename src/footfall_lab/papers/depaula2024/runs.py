@@ -121,7 +121,7 @@ def gait_of(choice: str) -> Gait:
     return for_robot(ROBOT, "trot", CHOICE).gait.replace(stride=stride, knees=knees, **drawn)
 
 
-def simulation(job: Job, **others: Given) -> Simulation:
+def simulation(job: Job, **others: object) -> Simulation:
     """Return the simulation of a job, which also gives a MuJoCo job its robot, controller and initial state.
 
     ``others`` are options of Simulation that replace the job's.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -42,6 +41,7 @@ from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall_lab.papers.registered import setup
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 _SETUP = setup("yan2021")  # registered before the runs
 STEP, HEIGHT, SWING_TIME, SWAY = _SETUP["step"], _SETUP["height"], _SETUP["swing_time"], 0.03  # [m], [m], T [s], [m]
